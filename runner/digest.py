@@ -1,0 +1,38 @@
+"""
+The one digest of the project: SHA-256, written as `sha256:<hex>`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+SIZE_BYTES = 32
+_PREFIX = "sha256:"
+
+
+def digest(data: bytes | bytearray | memoryview) -> bytes:
+    """
+    SHA-256 of `data`, 32 bytes.
+    """
+    return hashlib.sha256(data).digest()
+
+
+def show(value: bytes) -> str:
+    """
+    A digest for people and files: `sha256:` and 64 hex digits.
+    """
+    return _PREFIX + value.hex()
+
+
+def parse(text: str) -> bytes:
+    """
+    The digest that `show` wrote.
+
+    Raises:
+        ValueError: If the text is not `sha256:` and 64 lower-case hex digits.
+    """
+    value = bytes.fromhex(text.removeprefix(_PREFIX))
+    if len(value) != SIZE_BYTES or show(value) != text:
+        msg = f"not a digest: {text!r}"
+        raise ValueError(msg)
+    return value

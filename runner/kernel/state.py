@@ -1,0 +1,110 @@
+"""
+What the kernel knows of an instance, as plain data: what a snapshot stores and a restore reads.
+
+Nothing here refers to an engine, a store or an address, so it can cross processes and machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+PAGE_BYTES: Final = 4096
+"""
+Granularity of images, snapshots and dirty tracking: the smallest page of the processors we run on.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """
+    All that a guest can read back of itself at a moment without WebAssembly frames.
+
+    Attributes:
+        memory_bytes: Size of the linear memory, a multiple of 64 KiB.
+        pages: 4 KiB pages by index that differ from the image; the rest is the image's, then zeros.
+        globals: Values of the mutable globals, in the module's order: `int` for i32 and i64 (signed),
+            `float` for f64.
+    """
+
+    memory_bytes: int
+    pages: dict[int, bytes]
+    globals: tuple[int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """
+    One request of the guest that is not answered yet.
+
+    Attributes:
+        number: Unique in the instance's life, 1 or more.
+        operation: Such as `llm.chat`.
+        request: Deterministic CBOR, as the guest wrote it.
+        delivery: The delivery during which it was made, or 0 for none.
+    """
+
+    number: int
+    operation: str
+    request: bytes
+    delivery: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """
+    What the guest may know of its last restore.
+
+    Attributes:
+        count: Restores in this line of snapshots.
+        generation: Tells two restores of one snapshot apart, when the host can; 1 or more.
+        at_ms: When, in milliseconds since the Unix epoch.
+    """
+
+    count: int
+    generation: int
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDelivery:
+    """
+    A delivery without an answer yet, and what a failure puts back.
+
+    Attributes:
+        number: The delivery.
+        fuel: Fuel left for it.
+        before: The mind before it.
+        calls_before: Calls in flight before it.
+    """
+
+    number: int
+    fuel: int
+    before: Mind
+    calls_before: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """
+    An instance at quiescence.
+
+    Attributes:
+        mind: Memory and globals.
+        calls: Calls in flight, by number.
+        next_call: Number of the next call; never goes back, not even after a failure.
+        last_delivery: Highest delivery number seen.
+        entropy: 32-byte seed of the random stream.
+        entropy_used: Requests made to that stream; never goes back.
+        delivery: The open delivery, or `None`.
+        restored: The last restore, or `None`.
+    """
+
+    mind: Mind
+    calls: tuple[Call, ...] = ()
+    next_call: int = 1
+    last_delivery: int = 0
+    entropy: bytes = field(default=bytes(32), repr=False)
+    entropy_used: int = 0
+    delivery: OpenDelivery | None = None
+    restored: Restored | None = None
