@@ -67,6 +67,22 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    The answer to a call, or a part of it.
+
+    Attributes:
+        call: The call's number.
+        status: `abi.Status.OK`, `abi.Status.PART`, or the reason for which it failed.
+        payload: Deterministic CBOR.
+    """
+
+    call: int
+    status: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class OpenDelivery:
     """
     A delivery without an answer yet, and what a failure puts back.
@@ -76,12 +92,14 @@ class OpenDelivery:
         fuel: Fuel left for it.
         before: The mind before it.
         calls_before: Calls in flight before it.
+        answers: Answers to those calls that came in since; a failure gives them back.
     """
 
     number: int
     fuel: int
     before: Mind
-    calls_before: tuple[Call, ...]
+    calls_before: tuple[Call, ...] = ()
+    answers: tuple[Answer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
