@@ -9,6 +9,7 @@ Every error that `runner` raises on purpose.
     │  ├─ FuelExhausted        the delivery's instructions ran out
     │  ├─ DeadlineExceeded     the delivery's wall time ran out
     │  └─ MemoryExceeded       more linear memory or tables than allowed
+    ├─ HostExhausted           this process can hold no more instances           limit           4
     ├─ GuestError              the guest failed
     │  ├─ GuestReturnedError   it said so, with its own payload                  guest           1
     │  ├─ GuestTrapped         WebAssembly trapped                               trap            5
@@ -174,6 +175,24 @@ class MemoryExceeded(LimitExceeded):
 
     def __init__(self, value_bytes: int, bound_bytes: int) -> None:
         super().__init__("memory_bytes", value_bytes, bound_bytes, flag="--max-memory")
+
+
+class HostExhausted(RunnerError):
+    """
+    Raised when this process can hold no more instances: address space or memory maps ran out.
+
+    Args:
+        problem: What the engine or the system said.
+    """
+
+    kind = "limit"
+    exit_code = 4
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(
+            f"this process can hold no more instances: {problem}",
+            hint="raise vm.max_map_count, or spread instances over more processes",
+        )
 
 
 class GuestError(RunnerError):
@@ -344,17 +363,29 @@ class ProviderError(EffectError):
         message: What it said or did. Untrusted text.
         status: Its HTTP status, when there was one.
         retryable: Whether the same request may succeed later.
+        retry_after_ms: How long it asked to be left alone, when it did.
     """
 
     def __init__(
-        self, provider: str, message: str, *, status: int | None = None, retryable: bool = False
+        self,
+        provider: str,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after_ms: int | None = None,
     ) -> None:
         super().__init__(
-            f"provider {provider}: {message}", provider=provider, status=status, retryable=retryable
+            f"provider {provider}: {message}",
+            provider=provider,
+            status=status,
+            retryable=retryable,
+            retry_after_ms=retry_after_ms,
         )
         self.provider = provider
         self.status = status
         self.retryable = retryable
+        self.retry_after_ms = retry_after_ms
 
 
 class Interrupted(RunnerError):
