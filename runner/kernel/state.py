@@ -9,9 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from runner.kernel.abi import WASM_PAGE_BYTES
+
 PAGE_BYTES: Final = 4096
 """
 Granularity of images, snapshots and dirty tracking: the smallest page of the processors we run on.
+"""
+
+MAX_MEMORY_BYTES: Final = 1 << 32
+"""
+All that 32-bit addresses reach.
 """
 
 
@@ -30,6 +37,21 @@ class Mind:
     memory_bytes: int
     pages: dict[int, bytes]
     globals: tuple[int | float, ...]
+
+    def check(self) -> None:
+        """
+        Raises:
+            ValueError: If a page does not lie in the memory, or a size is no multiple of its unit: such a
+                mind must not come near an address.
+        """
+        if self.memory_bytes % WASM_PAGE_BYTES or not 0 <= self.memory_bytes <= MAX_MEMORY_BYTES:
+            msg = f"memory of {self.memory_bytes} bytes"
+            raise ValueError(msg)
+        last = self.memory_bytes // PAGE_BYTES - 1
+        for index, page in self.pages.items():
+            if not 0 <= index <= last or len(page) != PAGE_BYTES:
+                msg = f"page {index} of {len(page)} bytes in a memory of {self.memory_bytes}"
+                raise ValueError(msg)
 
 
 @dataclass(frozen=True, slots=True)

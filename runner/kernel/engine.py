@@ -1,0 +1,201 @@
+"""
+The WebAssembly engine, set up so that a guest is deterministic, bounded and capturable.
+
+One engine serves any number of instances. It holds no clock: the host calls `tick` every
+`EPOCH_TICK_MS` while guests run, and `interrupt` to end them all now.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+import wasmtime
+
+from runner import codec
+from runner.errors import AgentInvalid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EPOCH_TICK_MS: Final = 10
+"""
+How often the host must call `Engine.tick` while a guest runs; the grain of wall deadlines.
+"""
+
+MAX_DEADLINE_TICKS: Final = 1 << 20
+"""
+Longest wall deadline of one slice, about three hours.
+"""
+
+MAX_STACK_BYTES: Final = 1 << 20
+"""
+Native stack for WebAssembly frames. A JavaScript engine needs 256 KiB for a clean range error; above
+2 MiB wasmtime aborts the process; 1 MiB leaves room on every thread that Python starts.
+"""
+
+_FEATURES: Final = {
+    # State that cannot be captured, or that another instance could change.
+    "wasm_threads": False,
+    "shared_memory": False,
+    "wasm_stack_switching": False,
+    "wasm_gc": False,
+    "wasm_function_references": False,
+    # Memory that snapshots and bounds do not cover.
+    "wasm_multi_memory": False,
+    "wasm_memory64": False,
+    "wasm_custom_page_sizes": False,
+    # Results that differ between processors.
+    "wasm_relaxed_simd": False,
+    # Not needed by any guest we know; off keeps the trusted surface small.
+    "wasm_tail_call": False,
+    "wasm_wide_arithmetic": False,
+    "wasm_component_model": False,
+    # On: compilers emit them, and none of them adds state.
+    "wasm_simd": True,
+    "wasm_bulk_memory": True,
+    "wasm_multi_value": True,
+    "wasm_reference_types": True,
+    "wasm_exceptions": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """
+    What may differ between engines without changing what a guest computes.
+
+    Attributes:
+        target: `None` for this processor, or `pulley64` for wasmtime's portable interpreter.
+    """
+
+    target: str | None = None
+
+
+class Engine:
+    """
+    A wasmtime engine with the features of ABI version 1.
+
+    Safe to share between threads.
+    """
+
+    def __init__(self, settings: EngineSettings | None = None) -> None:
+        self.settings = settings or EngineSettings()
+        config = wasmtime.Config()
+        for name, enabled in _FEATURES.items():
+            setattr(config, name, enabled)
+        config.consume_fuel = True
+        config.epoch_interruption = True
+        config.cranelift_nan_canonicalization = True
+        config.max_wasm_stack = MAX_STACK_BYTES
+        # With the full 4 GiB reserved a memory never moves, so an image mapped under it stays.
+        config.memory_may_move = False
+        if self.settings.target is not None:
+            config.target = self.settings.target
+        self.wasmtime = wasmtime.Engine(config)
+        self._interrupted = False
+        self._longest_ticks = 0
+
+    @property
+    def fingerprint(self) -> bytes:
+        """
+        Digest of all that makes compiled code of one engine unfit for another.
+        """
+        facts = [
+            metadata.version("wasmtime"),
+            platform.system(),
+            platform.machine(),
+            self.settings.target or "native",
+            MAX_STACK_BYTES,
+            sorted(_FEATURES.items()),
+        ]
+        return hashlib.sha256(codec.encode([_plain(fact) for fact in facts])).digest()
+
+    def code_key(self, code: bytes) -> bytes:
+        """
+        Cache key of `code` compiled by this engine.
+        """
+        return hashlib.sha256(self.fingerprint + hashlib.sha256(code).digest()).digest()
+
+    def compile(self, code: bytes) -> wasmtime.Module:
+        """
+        Machine code for an admitted module; takes up to seconds for a large one.
+        """
+        return wasmtime.Module(self.wasmtime, code)
+
+    def precompile(self, code: bytes) -> bytes:
+        """
+        Machine code as bytes for `load`.
+        """
+        return bytes(self.compile(code).serialize())
+
+    def load(self, path: Path) -> wasmtime.Module:
+        """
+        Machine code that `precompile` made, mapped from its file.
+
+        The file is trusted: it runs in this process. It must lie where only its owner can write.
+
+        Raises:
+            wasmtime.WasmtimeError: If it comes from another engine, or is damaged in its header.
+        """
+        return wasmtime.Module.deserialize_file(self.wasmtime, str(path))
+
+    def tick(self) -> None:
+        """
+        Tell the engine that `EPOCH_TICK_MS` have passed.
+        """
+        self.wasmtime.increment_epoch()
+
+    def deadline_ticks(self, deadline_ms: int) -> int:
+        """
+        Ticks for a slice that may run `deadline_ms`; remembered, so that `interrupt` can outrun it.
+        """
+        ticks = min(-(-deadline_ms // EPOCH_TICK_MS) + 1, MAX_DEADLINE_TICKS)
+        self._longest_ticks = max(self._longest_ticks, ticks)
+        return ticks
+
+    def interrupt(self) -> None:
+        """
+        End every slice that runs now, and any that starts before `resume`; each reports `Interrupted`.
+        """
+        self._interrupted = True
+        for _ in range(self._longest_ticks + 1):
+            self.wasmtime.increment_epoch()
+
+    def resume(self) -> None:
+        """
+        Undo `interrupt` for slices that start from now on.
+        """
+        self._interrupted = False
+
+    @property
+    def interrupted(self) -> bool:
+        """
+        Whether `interrupt` was called and `resume` was not.
+        """
+        return self._interrupted
+
+
+def _plain(fact: object) -> codec.Value:
+    """
+    Tuples as lists, so that a fact can be encoded.
+    """
+    if isinstance(fact, (list, tuple)):
+        return [_plain(item) for item in fact]
+    return fact
+
+
+def assemble_wat(text: str, *, path: str = "<text>") -> bytes:
+    """
+    WebAssembly from its text form; needs no compiler.
+
+    Raises:
+        AgentInvalid: If the text does not parse, with the assembler's line and column.
+    """
+    try:
+        return bytes(wasmtime.wat2wasm(text))
+    except wasmtime.WasmtimeError as error:
+        raise AgentInvalid(path, f"not valid WebAssembly text\n{error}") from error

@@ -1,0 +1,556 @@
+"""
+The machine: one instance as a function of its inputs.
+
+    StepResult = machine.step(Deliver(...) | Wake(...))
+
+No I/O, no clock, no threads, no randomness of its own. The same image and the same inputs give the same
+memory, byte for byte, on any processor and engine release; only a wall deadline, which the host
+reports by moving the epoch, can end a slice differently, and then the slice never happened.
+
+Slices are transactions. Before a delivery, and before a wake that belongs to none, the mind is kept
+aside; when a slice fails, the whole delivery is undone and the instance lives on. What is not undone:
+call numbers and the random stream, so that neither a late answer nor a nonce can meet its double.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import wasmtime
+
+from runner import codec
+from runner.errors import (
+    DeadlineExceeded,
+    FuelExhausted,
+    GuestTrapped,
+    Interrupted,
+    LimitExceeded,
+    ProtocolViolation,
+    RunnerError,
+    SnapshotIncompatible,
+)
+from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.instance import Instance
+from runner.kernel.linker import running
+from runner.kernel.mind_digest import mind_digest, page_digests
+from runner.kernel.slice import LogLine, Reply, Slice
+from runner.kernel.state import (
+    MAX_MEMORY_BYTES,
+    Answer,
+    Call,
+    MachineState,
+    Mind,
+    OpenDelivery,
+    Restored,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.kernel.image import Image
+    from runner.kernel.limits import Limits
+    from runner.kernel.program import Program
+
+_CANCELLED: Final = codec.encode({"kind": "cancelled", "message": "cancelled by the agent"})
+_MAX_FRAMES: Final = 8
+_MAX_NAME: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """
+    Hand the instance one event.
+
+    Attributes:
+        number: Greater than any delivery before it.
+        kind: Why.
+        payload: Deterministic CBOR.
+        now_ms: Time of the slice, in milliseconds since the Unix epoch.
+    """
+
+    number: int
+    kind: DeliveryKind
+    payload: bytes
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """
+    Hand the instance the answer to a call in flight, or a part of it.
+
+    Attributes:
+        answer: The answer.
+        now_ms: Time of the slice, in milliseconds since the Unix epoch.
+    """
+
+    answer: Answer
+    now_ms: int
+
+
+Input: TypeAlias = Deliver | Wake
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """
+    What a slice asked for. After a failure all of it is empty but `fuel`, and `failure` says why.
+
+    Attributes:
+        calls: New calls, in order.
+        cancelled: Calls given up, by number.
+        reply: How the open delivery ended, or `None`.
+        logs: Log lines, in order.
+        logs_dropped: Lines beyond the limit.
+        snapshot_reason: Set when the guest asked for a snapshot; may be empty.
+        fuel: Fuel charged; all that was left, when the slice failed.
+        failure: Why the slice failed, or `None`.
+        failed_delivery: The delivery that the failure ended, or 0.
+        abandoned: Calls that nobody waits for any more: those of the failed delivery, or the one whose
+            answer failed outside any.
+        undone: Answers to earlier calls that the failure took back: step them again.
+    """
+
+    calls: tuple[Call, ...] = ()
+    cancelled: tuple[int, ...] = ()
+    reply: Reply | None = None
+    logs: tuple[LogLine, ...] = ()
+    logs_dropped: int = 0
+    snapshot_reason: str | None = None
+    fuel: int = 0
+    failure: RunnerError | None = None
+    failed_delivery: int = 0
+    abandoned: tuple[int, ...] = ()
+    undone: tuple[Answer, ...] = ()
+
+
+@dataclass(slots=True)
+class _Undo:
+    """
+    What a failure puts back.
+    """
+
+    delivery: int
+    fuel: int
+    before: Mind
+    calls: dict[int, Call]
+    answers: list[Answer] = field(default_factory=list)
+
+
+class Machine:
+    """
+    One instance. Not safe to share between threads; many machines may step at once on their own.
+
+    Args:
+        program: What runs.
+        image: Where it starts.
+        limits: What it may use.
+        entropy: 32-byte seed of its random stream.
+        keeps_snapshots: Whether the host honours `agent.snapshot`.
+
+    Raises:
+        MemoryExceeded: If the image is larger than `limits` allow.
+        HostExhausted: If the process can hold no more instances.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_entropy",
+        "_entropy_used",
+        "_instance",
+        "_last_delivery",
+        "_next_call",
+        "_restored",
+        "_settled",
+        "_undo",
+        "image",
+        "keeps_snapshots",
+        "limits",
+        "program",
+    )
+
+    def __init__(
+        self,
+        program: Program,
+        image: Image,
+        limits: Limits,
+        *,
+        entropy: bytes,
+        keeps_snapshots: bool = False,
+    ) -> None:
+        self.program = program
+        self.image = image
+        self.limits = limits
+        self.keeps_snapshots = keeps_snapshots
+        self._entropy = entropy
+        self._entropy_used = 0
+        self._calls: dict[int, Call] = {}
+        self._next_call = 1
+        self._last_delivery = 0
+        self._settled = 0
+        self._restored: Restored | None = None
+        self._undo: _Undo | None = None
+        self._instance = Instance.thaw(program, limits, image, None)
+
+    @classmethod
+    def thaw(
+        cls,
+        program: Program,
+        image: Image,
+        limits: Limits,
+        state: MachineState,
+        *,
+        entropy: bytes | None = None,
+        restored: Restored | None = None,
+        keeps_snapshots: bool = False,
+    ) -> Machine:
+        """
+        The instance that `freeze` described.
+
+        Args:
+            program: Must be of the module that the state was frozen from.
+            image: Must be the image that the state was frozen over, or an overlay of it that holds
+                exactly `state.mind`.
+            limits: What it may use from now on.
+            state: What `freeze` gave.
+            entropy: A fresh seed, or `None` to go on with the old stream.
+            restored: What the guest may know of this restore; `None` keeps what it knew.
+            keeps_snapshots: Whether the host honours `agent.snapshot`.
+
+        Raises:
+            SnapshotIncompatible: If the state can't be of this program and image.
+            MemoryExceeded: If the mind is larger than `limits` allow.
+            HostExhausted: If the process can hold no more instances.
+        """
+        minds = [state.mind, *([state.delivery.before] if state.delivery else [])]
+        for mind in minds:
+            _check_fit(mind, program, image)
+        machine = cls.__new__(cls)
+        machine.program = program
+        machine.image = image
+        machine.limits = limits
+        machine.keeps_snapshots = keeps_snapshots
+        machine._entropy = state.entropy if entropy is None else entropy
+        machine._entropy_used = state.entropy_used if entropy is None else 0
+        machine._calls = {call.number: call for call in state.calls}
+        machine._next_call = state.next_call
+        machine._last_delivery = state.last_delivery
+        machine._settled = 0
+        machine._restored = restored or state.restored
+        machine._undo = None
+        if state.delivery is not None:
+            opened = state.delivery
+            calls = {call.number: call for call in opened.calls_before}
+            machine._undo = _Undo(opened.number, opened.fuel, opened.before, calls, list(opened.answers))
+        at_image = image.root is not image
+        machine._instance = Instance.thaw(program, limits, image, None if at_image else state.mind)
+        return machine
+
+    # -- looking ------------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """
+        Calls in flight, oldest first.
+        """
+        return tuple(self._calls.values())
+
+    @property
+    def open_delivery(self) -> int:
+        """
+        Number of the delivery without an answer yet, or 0.
+        """
+        return self._undo.delivery if self._undo else 0
+
+    @property
+    def last_delivery(self) -> int:
+        """
+        Highest delivery number seen, or 0.
+        """
+        return self._last_delivery
+
+    @property
+    def memory_bytes(self) -> int:
+        """
+        Size of the linear memory now.
+        """
+        return self._instance.memory_bytes
+
+    def freeze(self) -> MachineState:
+        """
+        All that `thaw` needs. Valid whenever no slice runs: also while calls are in flight.
+        """
+        opened = None
+        if self._undo is not None:
+            undo = self._undo
+            opened = OpenDelivery(
+                undo.delivery, undo.fuel, undo.before, tuple(undo.calls.values()), tuple(undo.answers)
+            )
+        return MachineState(
+            mind=self._instance.freeze(self.image),
+            calls=self.calls,
+            next_call=self._next_call,
+            last_delivery=self._last_delivery,
+            entropy=self._entropy,
+            entropy_used=self._entropy_used,
+            delivery=opened,
+            restored=self._restored,
+        )
+
+    def digest(self) -> bytes:
+        """
+        Digest of the mind now: equal for equal memory and globals, however it came about.
+        """
+        return digest_of(self._instance.freeze(self.image), self.image)
+
+    # -- stepping -----------------------------------------------------------------------------
+
+    def step(self, event: Input, *, deadline_ms: int | None = None) -> StepResult:
+        """
+        Run one slice.
+
+        Args:
+            event: What the instance learns.
+            deadline_ms: Wall time for this slice; by default `limits.timeout_ms`.
+
+        Raises:
+            ValueError: If the host broke the protocol: a delivery while one is open or out of order, a
+                wake for a call that is not in flight. Nothing has changed.
+            LimitExceeded: If the payload is larger than `limits.payload_bytes`. Nothing has changed.
+        """
+        payload = event.payload if isinstance(event, Deliver) else event.answer.payload
+        if len(payload) > self.limits.payload_bytes:
+            raise LimitExceeded("payload_bytes", len(payload), self.limits.payload_bytes)
+        if isinstance(event, Deliver):
+            undo = self._open(event)
+            entry, args = self._instance.deliver, (event.number, int(event.kind), len(payload))
+        else:
+            undo = self._receive(event.answer)
+            answer = event.answer
+            entry, args = self._instance.wake, (answer.call, answer.status, len(payload))
+        current = Slice(
+            store=self._instance.store,
+            memory=self._instance.memory,
+            limits=self.limits,
+            payload=payload,
+            now_ms=event.now_ms,
+            delivery=undo.delivery,
+            settled=self._settled,
+            in_flight=set(self._calls),
+            next_call=self._next_call,
+            entropy=self._entropy,
+            entropy_used=self._entropy_used,
+            keeps_snapshots=self.keeps_snapshots,
+            restored=self._restored,
+        )
+        try:
+            failure, fuel = self._run(current, entry, args, undo.fuel, deadline_ms)
+        except BaseException:
+            # A bug of ours, or Ctrl-C inside a host function: the guest must not be left half way.
+            self._roll_back(undo, current)
+            raise
+        if failure is None and current.delivery and not current.in_flight:
+            failure = ProtocolViolation(
+                "stalled", "guest returned without a reply and with nothing in flight"
+            )
+        if failure is not None:
+            return self._fail(undo, current, failure)
+        return self._commit(undo, current, fuel)
+
+    def abandon(self, failure: RunnerError) -> StepResult:
+        """
+        Fail the open delivery from outside, as if its next slice had failed: for a deadline that covers
+        waiting too, a person who gives up, or a recorded failure in a replay.
+
+        Raises:
+            ValueError: If no delivery is open.
+        """
+        if self._undo is None:
+            msg = "no delivery is open"
+            raise ValueError(msg)
+        current = Slice(
+            self._instance.store,
+            self._instance.memory,
+            self.limits,
+            next_call=self._next_call,
+            entropy_used=self._entropy_used,
+        )
+        return self._fail(self._undo, current, failure)
+
+    def _open(self, event: Deliver) -> _Undo:
+        if self._undo is not None:
+            msg = f"delivery {self._undo.delivery} is still open"
+            raise ValueError(msg)
+        if event.number <= self._last_delivery:
+            msg = f"delivery {event.number} does not follow {self._last_delivery}"
+            raise ValueError(msg)
+        self._last_delivery = event.number
+        self._undo = self._checkpoint(event.number)
+        return self._undo
+
+    def _receive(self, answer: Answer) -> _Undo:
+        if answer.call not in self._calls:
+            msg = f"call {answer.call} is not in flight"
+            raise ValueError(msg)
+        undo = self._undo or self._checkpoint(0)
+        if answer.call in undo.calls:
+            undo.answers.append(answer)
+        if answer.status != Status.PART:
+            del self._calls[answer.call]
+        return undo
+
+    def _checkpoint(self, delivery: int) -> _Undo:
+        before = self._instance.freeze(self.image)
+        return _Undo(delivery, self.limits.fuel, before, dict(self._calls))
+
+    def _run(
+        self,
+        current: Slice,
+        entry: Callable[..., None],
+        args: tuple[int, ...],
+        fuel: int,
+        deadline_ms: int | None,
+    ) -> tuple[RunnerError | None, int]:
+        """
+        Run the slice; why it failed, and the fuel that is left.
+        """
+        return run_guest(self.program, current, entry, args, fuel, deadline_ms or self.limits.timeout_ms)
+
+    def _commit(self, undo: _Undo, current: Slice, fuel: int) -> StepResult:
+        spent = undo.fuel - fuel
+        for number in current.cancelled:
+            self._calls.pop(number, None)
+        cancelled = set(current.cancelled)
+        calls = tuple(call for call in current.calls if call.number not in cancelled)
+        self._calls.update((call.number, call) for call in calls)
+        self._next_call = current.next_call
+        self._entropy_used = current.entropy_used
+        self._settled = current.settled
+        undo.fuel = fuel
+        # Should the delivery fail later, the guest will again wait for what it cancelled in it.
+        undo.answers.extend(
+            Answer(number, Status.FAILED, _CANCELLED) for number in current.cancelled if number in undo.calls
+        )
+        if current.reply is not None:
+            self._undo = None
+        made_now = {call.number for call in current.calls}
+        return StepResult(
+            calls=calls,
+            cancelled=tuple(number for number in current.cancelled if number not in made_now),
+            reply=current.reply,
+            logs=tuple(current.logs),
+            logs_dropped=current.logs_dropped,
+            snapshot_reason=current.snapshot_reason,
+            fuel=spent,
+        )
+
+    def _fail(self, undo: _Undo, current: Slice, failure: RunnerError) -> StepResult:
+        abandoned = tuple(number for number in self._calls if number not in undo.calls)
+        self._roll_back(undo, current)
+        undone = tuple(undo.answers)
+        if not undo.delivery:
+            # An answer that failed outside any delivery would fail again: its call is over.
+            undone, abandoned = (), tuple(answer.call for answer in undo.answers)
+            for number in abandoned:
+                del self._calls[number]
+        return StepResult(
+            fuel=undo.fuel,
+            failure=failure,
+            failed_delivery=undo.delivery,
+            abandoned=abandoned,
+            undone=undone,
+        )
+
+    def _roll_back(self, undo: _Undo, current: Slice) -> None:
+        """
+        Raises:
+            HostExhausted: If the process can hold no more instances; this one is lost.
+        """
+        # First, so that the new one can take its place among the process's memory maps.
+        del self._instance
+        self._calls = dict(undo.calls)
+        self._next_call = current.next_call
+        self._entropy_used = current.entropy_used
+        self._undo = None
+        self._instance = Instance.thaw(self.program, self.limits, self.image.root, undo.before)
+
+
+def run_guest(
+    program: Program,
+    current: Slice,
+    entry: Callable[..., None],
+    args: tuple[int, ...],
+    fuel: int,
+    deadline_ms: int,
+) -> tuple[RunnerError | None, int]:
+    """
+    Call one export under fuel and a wall deadline; why it failed, and the fuel that is left.
+    """
+    engine, store = program.engine, current.store
+    store.set_fuel(fuel)
+    store.set_epoch_deadline(engine.deadline_ticks(deadline_ms))
+    if engine.interrupted:
+        return Interrupted(), 0
+    try:
+        with running(current):
+            entry(store, *args)
+    except wasmtime.Trap as trap:
+        return _trapped(trap, program, current, deadline_ms), 0
+    except wasmtime.WasmtimeError:
+        # The one way for a call to fail without a trap: an exception that nobody caught.
+        return GuestTrapped("uncaught_exception"), 0
+    left = store.get_fuel()
+    # Host work that could not be paid for leaves no fuel and must not count as done.
+    return (None, left) if left else (FuelExhausted(current.limits.fuel), 0)
+
+
+def _trapped(trap: wasmtime.Trap, program: Program, current: Slice, deadline_ms: int) -> RunnerError:
+    code = trap.trap_code
+    if code is wasmtime.TrapCode.OUT_OF_FUEL:
+        return FuelExhausted(current.limits.fuel)
+    if code is wasmtime.TrapCode.INTERRUPT:
+        if program.engine.interrupted:
+            return Interrupted()
+        return DeadlineExceeded("timeout_ms", deadline_ms, deadline_ms)
+    name = code.name.lower() if code else "unknown"
+    frames = tuple(_frame_name(frame) for frame in trap.frames[:_MAX_FRAMES])
+    return GuestTrapped(name, frames)
+
+
+def _frame_name(frame: wasmtime.Frame) -> str:
+    try:
+        name = frame.func_name
+    except UnicodeDecodeError:
+        name = None
+    return (name or f"function {frame.func_index}")[:_MAX_NAME]
+
+
+def digest_of(mind: Mind, image: Image) -> bytes:
+    """
+    Digest of a mind that was frozen over `image` or an overlay of it.
+    """
+    root = image.root
+    kept = {index: value for index, value in root.page_digests.items() if index not in mind.pages}
+    return mind_digest(mind.memory_bytes, kept | page_digests(mind.pages), mind.globals)
+
+
+def _check_fit(mind: Mind, program: Program, image: Image) -> None:
+    """
+    Raises:
+        SnapshotIncompatible: If an instance of `program` can't hold `mind`.
+    """
+    try:
+        mind.check()
+    except ValueError as error:
+        raise SnapshotIncompatible("memory", "pages inside the memory", str(error)) from error
+    smallest = image.root.memory_bytes
+    largest = program.admitted.memory_max_bytes or MAX_MEMORY_BYTES
+    if not smallest <= mind.memory_bytes <= largest:
+        raise SnapshotIncompatible("memory_bytes", f"{smallest} to {largest}", str(mind.memory_bytes))
+    slots = program.admitted.globals
+    kinds = [type(value) is float for value in mind.globals]
+    if kinds != [slot.type == "f64" for slot in slots]:
+        raise SnapshotIncompatible(
+            "globals", f"{[slot.type for slot in slots]}", f"{len(mind.globals)} of other types"
+        )
