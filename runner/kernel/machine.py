@@ -256,6 +256,12 @@ class Machine:
         """
         return tuple(self._calls.values())
 
+    def is_in_flight(self, call: int) -> bool:
+        """
+        Whether the guest waits for an answer to a call.
+        """
+        return call in self._calls
+
     @property
     def open_delivery(self) -> int:
         """

@@ -1,0 +1,101 @@
+"""
+The effects of one instance's calls, while they run.
+
+Each call in flight is one task. Its answers, whole or in parts, go to one inbox in the order in which they
+come up. A call that is given up is cancelled and answers no more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from runner import codec
+from runner.kernel.abi import Status
+from runner.kernel.state import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from anyio.abc import TaskGroup
+
+    from runner.capabilities.base import CallResult
+    from runner.kernel.state import Call
+
+    Emit = Callable[[codec.Value], Awaitable[None]]
+
+
+class Handlers(Protocol):
+    """
+    What operations mean: the port to `runner.capabilities`.
+    """
+
+    async def handle(self, operation: str, request: codec.Value, emit: Emit) -> CallResult:
+        """
+        Do what a call asks for.
+
+        Args:
+            operation: Such as `llm.chat`.
+            request: The guest's request, decoded.
+            emit: Hands over one part of a streamed answer.
+        """
+
+
+class Effects:
+    """
+    Calls in flight as tasks.
+
+    Args:
+        tasks: Where the calls run; ending it ends them all.
+        handlers: What they do.
+        deliver_answer: Takes each answer.
+        payload_bytes: Largest answer that the guest accepts.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        handlers: Handlers,
+        deliver_answer: Callable[[Answer], Awaitable[None]],
+        payload_bytes: int,
+    ) -> None:
+        self._tasks = tasks
+        self._handlers = handlers
+        self._deliver = deliver_answer
+        self._payload_bytes = payload_bytes
+        self._scopes: dict[int, anyio.CancelScope] = {}
+
+    def start(self, calls: Iterable[Call]) -> None:
+        """
+        Begin the effect of each call.
+        """
+        for call in calls:
+            self._scopes[call.number] = anyio.CancelScope()
+            self._tasks.start_soon(self._run, call, self._scopes[call.number])
+
+    def give_up(self, numbers: Iterable[int]) -> None:
+        """
+        Cancel effects; does nothing for a call that has ended.
+        """
+        for number in numbers:
+            scope = self._scopes.pop(number, None)
+            if scope is not None:
+                scope.cancel()
+
+    async def _run(self, call: Call, scope: anyio.CancelScope) -> None:
+        async def emit(part: codec.Value) -> None:
+            await self._answer(call.number, Status.PART, part)
+
+        with scope:
+            result = await self._handlers.handle(call.operation, codec.decode(call.request), emit)
+            await self._answer(call.number, result.status, result.payload)
+            self._scopes.pop(call.number, None)
+
+    async def _answer(self, number: int, status: Status, value: codec.Value) -> None:
+        payload = codec.encode(value)
+        if len(payload) > self._payload_bytes:
+            problem = f"answer of {len(payload)} bytes is more than {self._payload_bytes}"
+            payload = codec.encode({"kind": "limit", "message": problem})
+            status = Status.LIMIT
+        await self._deliver(Answer(number, status, payload))
