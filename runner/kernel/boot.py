@@ -6,14 +6,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runner.kernel.fit import check_fit
 from runner.kernel.image import Image
 from runner.kernel.instance import Instance
 from runner.kernel.machine import run_guest
 from runner.kernel.slice import LogLine, Slice
 
 if TYPE_CHECKING:
+    from runner.kernel.admission import Admitted
     from runner.kernel.limits import Limits
     from runner.kernel.program import Program
+    from runner.kernel.state import Mind
 
 
 def boot(program: Program, limits: Limits, *, copied: bool = False) -> tuple[Image, tuple[LogLine, ...]]:
@@ -40,3 +43,19 @@ def boot(program: Program, limits: Limits, *, copied: bool = False) -> tuple[Ima
         if failure is not None:
             raise failure
     return Image(instance.freeze_whole(), copied=copied), tuple(current.logs)
+
+
+def adopt(mind: Mind, admitted: Admitted, *, copied: bool = False) -> Image:
+    """
+    The image that an agent file carries, made earlier by `boot`.
+
+    Args:
+        mind: Its pages are those that are not zero. May come from anyone.
+        admitted: The module that it is said to belong to.
+        copied: Whether instances shall copy the image instead of mapping it.
+
+    Raises:
+        SnapshotIncompatible: If an instance of the module can't hold it.
+    """
+    check_fit(mind, admitted, at_least_bytes=0)
+    return Image(mind, copied=copied)

@@ -28,22 +28,14 @@ from runner.errors import (
     LimitExceeded,
     ProtocolViolation,
     RunnerError,
-    SnapshotIncompatible,
 )
 from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.fit import check_fit
 from runner.kernel.instance import Instance
 from runner.kernel.linker import running
 from runner.kernel.mind_digest import mind_digest, page_digests
 from runner.kernel.slice import LogLine, Reply, Slice
-from runner.kernel.state import (
-    MAX_MEMORY_BYTES,
-    Answer,
-    Call,
-    MachineState,
-    Mind,
-    OpenDelivery,
-    Restored,
-)
+from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,7 +217,7 @@ class Machine:
         """
         minds = [state.mind, *([state.delivery.before] if state.delivery else [])]
         for mind in minds:
-            _check_fit(mind, program, image)
+            check_fit(mind, program.admitted, at_least_bytes=image.root.memory_bytes)
         machine = cls.__new__(cls)
         machine.program = program
         machine.image = image
@@ -539,24 +531,3 @@ def digest_of(mind: Mind, image: Image) -> bytes:
     root = image.root
     kept = {index: value for index, value in root.page_digests.items() if index not in mind.pages}
     return mind_digest(mind.memory_bytes, kept | page_digests(mind.pages), mind.globals)
-
-
-def _check_fit(mind: Mind, program: Program, image: Image) -> None:
-    """
-    Raises:
-        SnapshotIncompatible: If an instance of `program` can't hold `mind`.
-    """
-    try:
-        mind.check()
-    except ValueError as error:
-        raise SnapshotIncompatible("memory", "pages inside the memory", str(error)) from error
-    smallest = image.root.memory_bytes
-    largest = program.admitted.memory_max_bytes or MAX_MEMORY_BYTES
-    if not smallest <= mind.memory_bytes <= largest:
-        raise SnapshotIncompatible("memory_bytes", f"{smallest} to {largest}", str(mind.memory_bytes))
-    slots = program.admitted.globals
-    kinds = [type(value) is float for value in mind.globals]
-    if kinds != [slot.type == "f64" for slot in slots]:
-        raise SnapshotIncompatible(
-            "globals", f"{[slot.type for slot in slots]}", f"{len(mind.globals)} of other types"
-        )
