@@ -242,6 +242,8 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "fuel": fuel,
     "exports": exports,
     "imports": imports,
+    "example-wat": example("guest_sdk/wat/minimal.wat", "wat"),
+    "example-c": example("guest_sdk/c/template/agent.c", "c"),
 }
 """
 Every generated part by name.

@@ -5,6 +5,7 @@ The documents agree with the tables and files that they speak of.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from runner import codec
 from runner.kernel import abi
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -113,6 +115,17 @@ def test_the_generator_is_a_command(arguments: list[str], code: int, complaint: 
         text=True,
     )
     assert (done.returncode, done.stdout, done.stderr) == (code, "", complaint)
+
+
+def test_the_worked_example_is_what_the_codec_writes() -> None:
+    """
+    The hexadecimal in `docs/abi.md` encodes the value that stands beside it.
+    """
+    text = (ROOT / "docs" / "abi.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"`((?:[0-9a-f]{2})[0-9a-f ]+)`,\s+`(\{.*\})`", text)
+    assert len(pairs) == 1
+    for hexadecimal, value in pairs:
+        assert codec.encode(json.loads(value)) == bytes.fromhex(hexadecimal)
 
 
 def test_every_link_between_documents_leads_somewhere() -> None:
