@@ -1,0 +1,118 @@
+"""
+What all instances of a process share: the engine, its ticker, and the code that was compiled once.
+
+Admission and compilation are cached by content: the first sight of a module pays for them, no later run
+does, and agents with the same code share the entries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from runner import codec
+from runner.cache import BlobCache, default_cache_root, next_number
+from runner.kernel.admission import Admitted, admit
+from runner.kernel.engine import CodeUnusable, Engine, EngineSettings, assemble_wat
+from runner.kernel.program import Program
+from runner.package.agent import AgentPackage, load_agent
+from runner.session.ticker import Ticker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.policy.grants import Binding
+
+    Progress = Callable[[str], None]
+
+_ADMITTED_KIND: Final = "admitted-1"
+"""
+Raise the number when admission decides differently or its record changes.
+"""
+
+_CODE_KIND: Final = "code"
+_AGENT_KIND: Final = "agents"
+_GENERATION_KIND: Final = "generations"
+
+
+class Host:
+    """
+    Shared by all instances of a process; safe between threads.
+
+    Args:
+        cache: Where compiled code is kept; `None` for the user's cache directory. What lies there is
+            executed, so it must be the user's own: that is checked.
+        settings: Of the engine.
+
+    Raises:
+        UsageError: If the cache directory could be written by others.
+    """
+
+    def __init__(self, cache: Path | None = None, settings: EngineSettings | None = None) -> None:
+        self.cache = BlobCache(cache or default_cache_root())
+        self.engine = Engine(settings)
+        self.ticker = Ticker(self.engine)
+
+    def load(self, path: Path, *, progress: Progress | None = None) -> AgentPackage:
+        """
+        The agent at a path, compiled from its source if it has to be.
+
+        Raises:
+            RunnerError: If there is no well-formed agent there, or it can't be built.
+        """
+
+        def build(folder: Path) -> Path:
+            # Imported here: an agent that needs no compiler must start without one.
+            from runner.build import build_agent  # noqa: PLC0415
+
+            return build_agent(folder, progress=progress)
+
+        return load_agent(path, assemble=lambda text: assemble_wat(text, path=str(path)), build=build)
+
+    def admit(self, wasm: bytes) -> Admitted:
+        """
+        What admission found of a module, from the cache if it was seen before.
+
+        Raises:
+            ModuleRejected: If it is refused.
+        """
+        key = hashlib.sha256(self.engine.fingerprint + wasm).digest()
+        entry = self.cache.get_or_make(
+            _ADMITTED_KIND, key, lambda: codec.encode(admit(wasm, self.engine.wasmtime).to_wire())
+        )
+        return Admitted.from_wire(codec.decode(entry.read_bytes()))
+
+    def program(self, admitted: Admitted, binding: Binding) -> Program:
+        """
+        The module, compiled and linked to what was granted.
+        """
+        code, key = admitted.code, self.engine.code_key(admitted.code)
+        entry = self.cache.get_or_make(_CODE_KIND, key, lambda: self.engine.precompile(code))
+        try:
+            module = self.engine.load(entry)
+        except CodeUnusable:
+            self.cache.discard(_CODE_KIND, key)
+            module = self.engine.load(
+                self.cache.get_or_make(_CODE_KIND, key, lambda: self.engine.precompile(code))
+            )
+        return Program(self.engine, admitted, module, binding.granted, binding.denied)
+
+    def remember_agent(self, key: bytes, packed: bytes) -> None:
+        """
+        Keep an agent's file, so that a snapshot of it can be restored without naming it again.
+        """
+        self.cache.get_or_make(_AGENT_KIND, key, lambda: packed)
+
+    def recall_agent(self, key: bytes) -> bytes | None:
+        """
+        The file that `remember_agent` kept, or `None`.
+        """
+        entry = self.cache.get(_AGENT_KIND, key)
+        return entry.read_bytes() if entry else None
+
+    def next_generation(self, key: bytes) -> int:
+        """
+        How often a snapshot was restored by this user here, this time included.
+        """
+        return next_number(self.cache, _GENERATION_KIND, hashlib.sha256(key).digest())

@@ -1,0 +1,313 @@
+"""
+Running and restoring one instance in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import threading
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from runner.capabilities.standard import standard_handlers
+from runner.capabilities.usage import UsageMeter
+from runner.digest import show
+from runner.errors import SnapshotCorrupt, SnapshotIncompatible, UsageError
+from runner.kernel.abi import DeliveryKind
+from runner.kernel.machine import Machine, digest_of
+from runner.kernel.state import Restored
+from runner.memory.notes import InMemoryNotes
+from runner.package.agent import AgentPackage, unpack
+from runner.policy.grants import Grants
+from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
+from runner.session.session import Session, wall_clock_ms
+from runner.snapshot import Snapshot
+from runner.snapshot import read as read_snapshot
+from runner.snapshot import write as write_snapshot
+from runner.wiring.host import Host
+from runner.wiring.options import Options, Report
+from runner.wiring.prepare import Prepared, agent_key, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from runner.codec import Value
+    from runner.session.outcome import Outcome
+
+_SEED_BYTES: Final = 32
+_NO_INPUT: Final = object()
+
+
+def run_agent(path: Path, value: Value, options: Options) -> Report:
+    """
+    Start an instance of the agent at `path`, deliver one message, and report.
+
+    Raises:
+        RunnerError: Why it could not be started, or how the delivery failed. A snapshot that was asked for
+            is written all the same once the instance had started.
+    """
+    clock = _Stopwatch()
+    host = Host(options.cache)
+    prepared = _prepare(host, host.load(path), options)
+    machine = Machine(
+        prepared.program,
+        prepared.image,
+        prepared.limits,
+        entropy=os.urandom(_SEED_BYTES),
+        keeps_snapshots=options.snapshot is not None,
+    )
+    clock.lap("start")
+    live = _Live(host, prepared, machine, options, UsageMeter(), InMemoryNotes(), clock)
+    return anyio.run(live.serve, value)
+
+
+def restore_snapshot(path: Path, value: Value | None, options: Options, agent: Path | None = None) -> Report:
+    """
+    Go on with the instance in a snapshot: finish what was open, tell it that it was restored, and deliver.
+
+    Args:
+        path: The snapshot.
+        value: The message, or `None` when there is none: then the report is of what was open, or of the
+            restore event.
+        options: Choices; grants and limits are the operator's, nothing of them comes from the snapshot.
+        agent: The agent; needed where this host has not run it before.
+
+    Raises:
+        SnapshotCorrupt: If the file is damaged.
+        SnapshotIncompatible: If it is not of this agent.
+        RunnerError: As for `run_agent`.
+    """
+    clock = _Stopwatch()
+    host = Host(options.cache)
+    snapshot = read_snapshot(path)
+    prepared = _prepare(host, _agent_of(host, snapshot, agent, path), options)
+    _check_identity(snapshot, prepared)
+    machine = _thaw(host, snapshot, prepared, options)
+    notes, usage = _host_part(snapshot, path)
+    clock.lap("start")
+    live = _Live(host, prepared, machine, options, usage, notes, clock)
+    live.position = snapshot.position
+    return anyio.run(live.resume, _NO_INPUT if value is None else value)
+
+
+def _prepare(host: Host, package: AgentPackage, options: Options) -> Prepared:
+    grants = Grants.parse(options.allow, options.deny)
+    return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
+
+
+def _agent_of(host: Host, snapshot: Snapshot, agent: Path | None, path: Path) -> AgentPackage:
+    if agent is not None:
+        return host.load(agent)
+    packed = host.recall_agent(agent_key(snapshot.code_digest, snapshot.image_digest))
+    if packed is None:
+        msg = f"{path}: the agent of this snapshot is not known here: {show(snapshot.code_digest)}"
+        raise UsageError(msg, hint="name it with --agent PATH", path=str(path))
+    parts = unpack(packed, origin=path)
+    if parts.manifest is None:
+        raise SnapshotCorrupt("the agent that was kept for it has no manifest", path=str(path))
+    return AgentPackage(parts.manifest, parts.wasm, path, parts.image)
+
+
+def _check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
+    hint = f"restore it with the agent that it was taken from, {snapshot.agent!r}"
+    pairs = {
+        "code_digest": (prepared.admitted.code_digest, snapshot.code_digest),
+        "image_digest": (prepared.image.digest, snapshot.image_digest),
+    }
+    for field, (expected, found) in pairs.items():
+        if expected != found:
+            raise SnapshotIncompatible(field, show(expected), show(found), hint=hint)
+
+
+def _thaw(host: Host, snapshot: Snapshot, prepared: Prepared, options: Options) -> Machine:
+    before = snapshot.state.restored
+    key = snapshot.memory_digest + snapshot.position.to_bytes(8, "little")
+    restored = Restored(
+        count=(before.count if before else 0) + 1,
+        generation=host.next_generation(key),
+        at_ms=wall_clock_ms(),
+    )
+    if options.deterministic:
+        restored = Restored(count=restored.count, generation=1, at_ms=snapshot.created_at_ms)
+    machine = Machine.thaw(
+        prepared.program,
+        prepared.image,
+        prepared.limits,
+        snapshot.state,
+        entropy=None if options.deterministic else os.urandom(_SEED_BYTES),
+        restored=restored,
+        keeps_snapshots=options.snapshot is not None,
+    )
+    if machine.digest() != snapshot.memory_digest:
+        raise SnapshotCorrupt("its memory digest is another")
+    return machine
+
+
+def _host_part(snapshot: Snapshot, path: Path) -> tuple[InMemoryNotes, UsageMeter]:
+    try:
+        notes = InMemoryNotes.from_wire(snapshot.host["notes"])
+        return notes, UsageMeter.from_wire(snapshot.host["usage"])
+    except (KeyError, ValueError) as error:
+        raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(path)) from error
+
+
+class _Stopwatch:
+    """
+    Wall times by name, in milliseconds.
+    """
+
+    def __init__(self) -> None:
+        self._started_s = self._lap_s = time.monotonic()
+        self.laps_ms: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now_s = time.monotonic()
+        self.laps_ms[name] = round((now_s - self._lap_s) * 1000, 3)
+        self._lap_s = now_s
+
+    def report(self, guest_ms: float) -> dict[str, float]:
+        total_ms = round((time.monotonic() - self._started_s) * 1000, 3)
+        return {**self.laps_ms, "guest": round(guest_ms, 3), "total": total_ms}
+
+
+class _Live:
+    """
+    One instance with everything around it, for the length of one command.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        prepared: Prepared,
+        machine: Machine,
+        options: Options,
+        usage: UsageMeter,
+        notes: InMemoryNotes,
+        clock: _Stopwatch,
+    ) -> None:
+        self._host = host
+        self._prepared = prepared
+        self._machine = machine
+        self._options = options
+        self._usage = usage
+        self._notes = notes
+        self._clock = clock
+        self._written: dict[str, Value] | None = None
+        self._outcomes: list[Outcome] = []
+        self.position = 0
+        self._session: Session
+
+    async def serve(self, value: Value) -> Report:
+        """
+        Deliver one message.
+        """
+        return await self._with_session(value, restored=False)
+
+    async def resume(self, value: Value) -> Report:
+        """
+        Finish what was open, tell of the restore, then deliver the message, if there is one.
+        """
+        return await self._with_session(value, restored=True)
+
+    async def _with_session(self, value: Value, *, restored: bool) -> Report:
+        session = Session(
+            self._machine,
+            self._handlers(),
+            self._host.ticker,
+            on_log=self._options.on_log,
+            on_snapshot=self._snapshot if self._options.snapshot else None,
+        )
+        self._session = session
+        async with session, anyio.create_task_group() as watchers:
+            watchers.start_soon(_interrupt_on_signal, session)
+            try:
+                async for outcome in self._deliveries(session, value, restored=restored):
+                    self._outcomes.append(outcome)
+            finally:
+                watchers.cancel_scope.cancel()
+                if self._options.snapshot:
+                    self._snapshot("")
+            self._clock.lap("serve")
+            return self._report()
+
+    async def _deliveries(
+        self, session: Session, value: Value, *, restored: bool
+    ) -> AsyncIterator[Outcome]:
+        deadline_ms = self._options.deadline_ms
+        if restored:
+            opened = await session.finish_open(deadline_ms=deadline_ms)
+            if opened is not None:
+                yield opened
+            yield await session.deliver(DeliveryKind.RESTORE, self._restore_event(), deadline_ms=deadline_ms)
+        if value is not _NO_INPUT:
+            yield await session.deliver(DeliveryKind.MESSAGE, value, deadline_ms=deadline_ms)
+
+    def _restore_event(self) -> Value:
+        known = self._machine.freeze().restored
+        return asdict(known) if known else None
+
+    def _handlers(self) -> object:
+        script = self._options.script
+        provider = ScriptedProvider.from_file(script) if script else ScriptedProvider()
+        return standard_handlers(
+            providers={provider.name: provider},
+            default_model=self._options.model or SCRIPTED_MODEL,
+            grants=self._prepared.grants,
+            notes=self._notes,
+            usage=self._usage,
+        )
+
+    def _snapshot(self, reason: str) -> None:
+        path = self._options.snapshot
+        if path is None:
+            return
+        prepared, state = self._prepared, self._machine.freeze()
+        snapshot = Snapshot(
+            agent=prepared.package.name,
+            code_digest=prepared.admitted.code_digest,
+            image_digest=prepared.image.digest,
+            imports=prepared.admitted.imports,
+            limits=prepared.limits,
+            position=self.position + self._session.position,
+            created_at_ms=wall_clock_ms(),
+            state=state,
+            host={"notes": self._notes.to_wire(), "usage": self._usage.to_wire()},
+            memory_digest=digest_of(state.mind, prepared.image),
+        )
+        stats = write_snapshot(path, snapshot, sync=self._options.sync)
+        self._host.remember_agent(prepared.key, prepared.packed)
+        self._written = {"path": str(path), "reason": reason, **asdict(stats)}
+
+    def _report(self) -> Report:
+        last = self._outcomes[-1]
+        for outcome in self._outcomes:
+            outcome.unwrap()
+        prepared = self._prepared
+        return Report(
+            result=last.result,
+            instance=f"{prepared.package.name}-{secrets.token_hex(4)}",
+            agent=prepared.package.name,
+            snapshot=self._written,
+            usage=self._usage.to_wire(),
+            limits=prepared.limits.to_wire(),
+            fuel=sum(outcome.fuel for outcome in self._outcomes),
+            timing_ms=self._clock.report(sum(outcome.guest_ms for outcome in self._outcomes)),
+            memory_digest=show(self._machine.digest()),
+        )
+
+
+async def _interrupt_on_signal(session: Session) -> None:
+    """
+    Ctrl-C ends the delivery, also while the guest spins: the loop is free, because slices run elsewhere.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        async for _ in signals:
+            session.interrupt()

@@ -1,0 +1,78 @@
+"""
+Making agents: a new folder from a template, and one file from a folder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.build.scaffold import new_agent as scaffold
+from runner.digest import digest, show
+from runner.files import write_whole
+from runner.package.agent import pack
+from runner.package.sources import BUILT_MODULE, record_build
+from runner.wiring.host import Host
+from runner.wiring.prepare import freeze_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from runner.build.scaffold import TemplateLanguage
+    from runner.codec import Value
+
+_PROGRESS: Final = "freezing the image"
+
+
+def build_agent(
+    folder: Path, out: Path | None, progress: Callable[[str], None], cache: Path | None = None
+) -> dict[str, Value]:
+    """
+    One file from an agent's folder: compiled, admitted, booted, and frozen with its manifest inside.
+
+    Args:
+        folder: Holds `agent.toml`.
+        out: Where to; by default `build/agent.wasm` in the folder.
+        progress: Takes one line for people at a time.
+        cache: Where compiled code is kept; `None` for the user's cache directory.
+
+    Returns:
+        `path`, `size_bytes`, `digest`, `code_digest`, `image_digest`, `image_bytes`.
+
+    Raises:
+        RunnerError: If it can't be built, is refused, or fails while it boots; `out` is not written then.
+    """
+    host = Host(cache)
+    package = host.load(folder, progress=progress)
+    progress(_PROGRESS)
+    image_section, image = freeze_image(host, package, {})
+    packed = pack(package.wasm, package.manifest, image_section)
+    path = out or folder / BUILT_MODULE
+    path.parent.mkdir(parents=out is None, exist_ok=True)
+    write_whole(path, packed)
+    if out is None and package.manifest.language == "c":
+        record_build(folder, package.manifest, packed)
+    return {
+        "path": str(path),
+        "size_bytes": len(packed),
+        "digest": show(digest(packed)),
+        "code_digest": show(host.admit(package.wasm).code_digest),
+        "image_digest": show(image.digest),
+        "image_bytes": len(image_section),
+    }
+
+
+def new_agent(folder: Path, lang: str) -> dict[str, Value]:
+    """
+    A new agent's folder from a template.
+
+    Args:
+        folder: Absent or empty.
+        lang: `c` or `wat`.
+
+    Raises:
+        UsageError: If the folder is not empty, or there is no such template.
+    """
+    language: TemplateLanguage = lang  # type: ignore[assignment]
+    files = scaffold(folder, language)
+    return {"folder": str(folder), "files": [str(path) for path in files]}

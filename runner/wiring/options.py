@@ -1,0 +1,80 @@
+"""
+What a caller may choose, and what it gets back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from runner.codec import Value
+    from runner.kernel.slice import LogLine
+
+
+def _drop(line: LogLine) -> None:
+    del line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """
+    Choices for one run or restore.
+
+    Attributes:
+        allow: Grants, as `CAP[:SELECTOR]`.
+        deny: Refusals, as `CAP[:SELECTOR]`; they win.
+        limits: The operator's own bounds, by field of `Limits`.
+        deadline_ms: Wall time for each delivery, waiting included; `None` for no bound on waiting.
+        script: File for the scripted provider, or `None` for its built-in answer.
+        model: `PROVIDER/MODEL`, or `None` for the scripted one.
+        snapshot: Where to write a snapshot: whenever the guest asks, and at the end, also of a delivery
+            that failed; or `None`.
+        sync: Whether a snapshot is on the disk before the call returns.
+        deterministic: Restore only: go on with the snapshot's random stream.
+        on_log: Takes each line that the guest logs. Untrusted text.
+        cache: Where compiled code is kept; `None` for the user's cache directory.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    deadline_ms: int | None = None
+    script: Path | None = None
+    model: str | None = None
+    snapshot: Path | None = None
+    sync: bool = True
+    deterministic: bool = False
+    on_log: Callable[[LogLine], None] = _drop
+    cache: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """
+    How a run or restore went.
+
+    Attributes:
+        result: What the guest replied.
+        instance: Identity of the instance.
+        agent: The agent's name.
+        snapshot: `path`, `size_bytes`, `pages`, … of the snapshot written last, or `None`.
+        usage: Calls and tokens, unknown ones `None`.
+        limits: The bounds that held, by field of `Limits`.
+        fuel: Fuel charged.
+        timing_ms: Wall times by name.
+        memory_digest: Digest of memory and globals at the end, as `sha256:…`.
+    """
+
+    result: Value
+    instance: str
+    agent: str
+    snapshot: dict[str, Value] | None
+    usage: dict[str, Value]
+    limits: dict[str, int]
+    fuel: int
+    timing_ms: dict[str, float]
+    memory_digest: str

@@ -1,0 +1,151 @@
+"""
+From an agent's package to what instances are made of: a program under its grants, and its image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from runner.digest import show
+from runner.errors import SnapshotIncompatible
+from runner.kernel.boot import adopt, boot
+from runner.package.agent import AgentPackage, pack
+from runner.policy.grants import Binding, Grants
+from runner.snapshot import Snapshot
+from runner.snapshot import decode as decode_snapshot
+from runner.snapshot import encode as encode_snapshot
+from runner.kernel.state import MachineState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from runner.kernel.admission import Admitted
+    from runner.kernel.image import Image
+    from runner.kernel.limits import Limits
+    from runner.kernel.program import Program
+    from runner.kernel.slice import LogLine
+    from runner.wiring.host import Host
+
+_NOTHING: Final = bytes(32)
+"""
+What an agent's own image stands on: zeros.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """
+    An agent, ready to make instances of.
+
+    Attributes:
+        package: As it was loaded.
+        admitted: What admission found.
+        grants: What the operator allowed.
+        limits: What an instance may use.
+        program: Compiled, and linked to exactly what is granted.
+        image: Where instances start.
+    """
+
+    package: AgentPackage
+    admitted: Admitted
+    grants: Grants
+    limits: Limits
+    program: Program
+    image: Image
+
+    @property
+    def key(self) -> bytes:
+        """
+        Identity of code and image together.
+        """
+        return agent_key(self.admitted.code_digest, self.image.digest)
+
+    @property
+    def packed(self) -> bytes:
+        """
+        The agent as one file.
+        """
+        return pack(self.package.wasm, self.package.manifest, self.package.image)
+
+
+def agent_key(code_digest: bytes, image_digest: bytes) -> bytes:
+    """
+    Identity of an agent's code and image together, 64 bytes.
+    """
+    return code_digest + image_digest
+
+
+def prepare(
+    host: Host,
+    package: AgentPackage,
+    *,
+    grants: Grants,
+    limits: Mapping[str, int],
+    on_log: Callable[[LogLine], None],
+) -> Prepared:
+    """
+    Admit, compile, link and boot.
+
+    Raises:
+        ModuleRejected: If admission refuses the module.
+        Denied: If it needs what is not granted.
+        RunnerError: If it fails while it boots.
+    """
+    admitted = host.admit(package.wasm)
+    binding = grants.resolve(package.name, admitted.imports, package.manifest.uses)
+    program = host.program(admitted, binding)
+    bounds = package.manifest.limits_under(limits)
+    if package.image is None:
+        image, lines = boot(program, bounds)
+        for line in lines:
+            on_log(line)
+    else:
+        image = carried_image(package, admitted)
+    return Prepared(
+        package=package, admitted=admitted, grants=grants, limits=bounds, program=program, image=image
+    )
+
+
+def carried_image(package: AgentPackage, admitted: Admitted) -> Image:
+    """
+    The image that an agent file carries.
+
+    Raises:
+        SnapshotCorrupt: If it is damaged.
+        SnapshotIncompatible: If it is not of this module.
+    """
+    stored = decode_snapshot(package.image or b"")
+    if stored.code_digest != admitted.code_digest:
+        raise SnapshotIncompatible("code_digest", show(admitted.code_digest), show(stored.code_digest))
+    image = adopt(stored.state.mind, admitted)
+    if image.digest != stored.memory_digest:
+        raise SnapshotIncompatible("memory_digest", show(image.digest), show(stored.memory_digest))
+    return image
+
+
+def freeze_image(host: Host, package: AgentPackage, limits: Mapping[str, int]) -> tuple[bytes, Image]:
+    """
+    Boot an agent and give its image in the form that its file carries: a snapshot that stands on zeros.
+
+    Raises:
+        RunnerError: If the module is refused, or fails while it boots.
+    """
+    admitted = host.admit(package.wasm)
+    # Nothing can be asked for while booting, whatever is linked.
+    program = host.program(admitted, Binding(frozenset(admitted.imports), frozenset()))
+    bounds = package.manifest.limits_under(limits)
+    image, _ = boot(program, bounds)
+    snapshot = Snapshot(
+        agent=package.name,
+        code_digest=admitted.code_digest,
+        image_digest=_NOTHING,
+        imports=admitted.imports,
+        limits=bounds,
+        position=0,
+        created_at_ms=0,
+        state=MachineState(mind=image.mind),
+        host={},
+        memory_digest=image.digest,
+    )
+    return encode_snapshot(snapshot), image
