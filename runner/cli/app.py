@@ -1,0 +1,144 @@
+"""
+The command itself: finds a verb, and gives every way to end its exit code.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from runner.cli.command import HELP_WIDTH, Shell, report
+from runner.cli.console import Console, Display, discard_stdout
+from runner.cli.envelope import RESULT_KEYS
+from runner.cli.failures import classify, usage_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERBS: Final[dict[str, str]] = {
+    "run": "Start an agent, deliver INPUT to it, and print what it answers.",
+    "restore": "Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.",
+    "inspect": "Show what an agent or a snapshot is: its imports, limits, digests and sizes.",
+    "check": "Check that AGENT would be let in with these grants, without running it.",
+    "build": "Build the agent in DIR into one .wasm file: code, manifest and image.",
+    "new": "Write a small working agent into DIR.",
+    "doctor": "Check what runner needs on this machine, and say how to mend what is missing.",
+    "completion": "Print the completion script for SHELL: bash, zsh, fish or powershell.",
+    "schema": "Print a JSON description of exit codes, of the --json report, or of the error in it.",
+}
+"""
+Every verb and the first line of its help, so that `runner --help` need not import them all; a test holds
+the two together.
+"""
+
+_DISTRIBUTION: Final = "wasm-agent-runner"
+_USAGE: Final = 2
+
+
+class LazyGroup(click.Group):
+    """
+    Imports the module of a verb when the verb is used.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """
+        The verbs, in the order a newcomer meets them.
+        """
+        del ctx
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """
+        The verb of this name, if there is one.
+        """
+        del ctx
+        if cmd_name not in VERBS:
+            return None
+        command = getattr(importlib.import_module(f"runner.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command), cmd_name  # noqa: S101 - ours, not the user's
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """
+        Find the verb; what is close to none of them gets the nearest ones named.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.NoSuchCommand as error:
+            # Click only looks among commands that were imported.
+            raise click.NoSuchCommand(error.command_name, possibilities=VERBS, ctx=ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """
+        Write the verbs from the table.
+        """
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def _show_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    del param
+    if not value or ctx.resilient_parsing:
+        return
+    from runner.cli.version import version_line  # noqa: PLC0415 - reads installed metadata
+
+    click.echo(version_line(_DISTRIBUTION))
+    ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"max_content_width": HELP_WIDTH},
+    epilog="Every flag --some-flag of a command can also be set as RUNNER_SOME_FLAG. "
+    "Exit codes: runner schema exit-codes.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version of runner and of what it stands on.",
+)
+def app() -> None:
+    """
+    Run agents that nobody has reason to trust: WebAssembly modules that can do nothing but ask.
+    """
+
+
+def run_command_line(arguments: Sequence[str], shell: Shell | None = None) -> int:
+    """
+    Run one command and return its exit code.
+
+    Args:
+        arguments: The words after `runner`.
+        shell: What the verbs have around them.
+    """
+    shell = shell or Shell()
+    shell.termination.install()
+    # What fails out here fails before the flags are known.
+    console = Console(Display())
+    try:
+        outcome: Any = app.main(
+            list(arguments),
+            prog_name="runner",
+            complete_var="_RUNNER_COMPLETE",
+            standalone_mode=False,
+            obj=shell,
+        )
+    except click.ClickException as error:
+        console.error(usage_lines(error), {"message": error.format_message()})
+        return _USAGE
+    except BrokenPipeError:
+        discard_stdout()
+        return 0
+    except click.Abort:
+        return report(classify(KeyboardInterrupt(), shell.termination), console, RESULT_KEYS)
+    except (Exception, KeyboardInterrupt) as cause:  # noqa: BLE001 - the last place to catch it
+        return report(classify(cause, shell.termination), console, RESULT_KEYS)
+    return outcome if isinstance(outcome, int) else 0

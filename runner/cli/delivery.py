@@ -1,0 +1,62 @@
+"""
+Shows how a delivery ended: what `run` and `restore` have in common.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from runner.cli.describe import describe
+from runner.cli.envelope import report_document
+from runner.units import show_bytes
+
+if TYPE_CHECKING:
+    from runner.cli.console import Console
+    from runner.wiring.options import Report
+
+
+def show_report(report: Report, console: Console) -> int:
+    """
+    Print the result, and on stderr where it can go on.
+    """
+    if console.display.as_json:
+        console.document(report_document(report))
+    else:
+        console.result(report.result)
+    _say_rest(report, console)
+    return 0
+
+
+def show_restored(report: Report, console: Console) -> int:
+    """
+    Print the state of an instance that was restored and got no input.
+    """
+    if console.display.as_json:
+        console.document(report_document(report))
+    else:
+        console.text(
+            describe(
+                {
+                    "instance": report.instance,
+                    "agent": report.agent,
+                    "memory_digest": report.memory_digest,
+                    "fuel": report.fuel,
+                    "limits": report.limits,
+                }
+            )
+        )
+    _say_rest(report, console)
+    return 0
+
+
+def _say_rest(report: Report, console: Console) -> None:
+    if report.snapshot is not None and not console.display.as_json:
+        path, size = str(report.snapshot["path"]), show_bytes(report.snapshot["size_bytes"])
+        console.note(
+            f"snapshot {path}: {report.snapshot['pages']} pages, {size}",
+            hint=f"go on with: runner restore {shlex.quote(path)}",
+        )
+    if console.display.verbosity > 0:
+        timing = ", ".join(f"{name} {value:.1f} ms" for name, value in report.timing_ms.items())
+        console.note(f"instance {report.instance}: fuel {report.fuel}, {timing}")

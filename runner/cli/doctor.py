@@ -1,0 +1,48 @@
+"""
+`runner doctor`: is everything here that `runner` needs?
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli.command import Shell, Verb, shows_output
+from runner.cli.describe import table
+from runner.cli.envelope import result_document
+
+if TYPE_CHECKING:
+    from runner.cli.console import Console
+
+EXAMPLES = (
+    "runner doctor",
+    "runner doctor --json",
+)
+
+
+@click.command("doctor", cls=Verb, examples=EXAMPLES)
+@shows_output()
+def doctor(shell: Shell, console: Console) -> int:
+    """
+    Check what runner needs on this machine, and say how to mend what is missing.
+
+    Reports and never fails: what is missing may be of no use to you.
+    """
+    rows = shell.wiring().doctor()
+    failed = sum(not row["ok"] for row in rows)
+    if console.display.as_json:
+        console.document(result_document(_listing(rows, failed)))
+        return 0
+    console.text("\n".join(table(rows)))
+    return 0
+
+
+def _listing(rows: list[dict[str, Any]], failed: int) -> dict[str, Any]:
+    return {
+        "as_of": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "counts": {"ok": len(rows) - failed, "failed": failed},
+        "rows": rows,
+        "truncated": False,
+    }

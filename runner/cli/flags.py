@@ -1,0 +1,253 @@
+"""
+The flags that several verbs share, spelled and explained once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from runner.cli.command import flag
+from runner.cli.input import Source
+from runner.cli.parameters import COUNT, DURATION, FILE, PATH, SIZE, quantity_of
+from runner.units import show_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.cli.console import Console
+
+_INPUT, _GRANTS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Limits", "Model", "State"
+
+OWN_FLAGS: Final = {"memory_bytes": "--max-memory", "fuel": "--max-fuel", "timeout_ms": "--timeout"}
+"""
+Limits that have a flag to themselves; the others are set by `-W`.
+"""
+
+
+def input_flags(function: Any) -> Any:
+    """
+    INPUT and the other ways to give one.
+    """
+    return _apply(
+        function,
+        click.argument(
+            "word", metavar="[INPUT]", required=False, help="What to deliver; - reads stdin. See --input-as."
+        ),
+        flag(
+            "--input",
+            metavar="TEXT",
+            section=_INPUT,
+            help="INPUT, for text that begins with a dash.",
+        ),
+        flag("--input-file", type=FILE, metavar="FILE", section=_INPUT, help="Read the input from FILE."),
+        flag(
+            "--input-as",
+            type=click.Choice(["auto", "json", "text"]),
+            default="auto",
+            section=_INPUT,
+            help="What the input's text is; auto: JSON if it is an object or an array, text otherwise.  "
+            "[default: auto]",
+        ),
+    )
+
+
+def grant_flags(function: Any) -> Any:
+    """
+    `--allow` and `--deny`.
+    """
+    return _apply(
+        function,
+        flag(
+            "--allow",
+            multiple=True,
+            metavar="CAP[:SELECTOR]",
+            section=_GRANTS,
+            help="Grant a capability, or a part of it; repeatable.",
+        ),
+        flag(
+            "--deny",
+            multiple=True,
+            metavar="CAP[:SELECTOR]",
+            section=_GRANTS,
+            help="Refuse it; wins over --allow. Repeatable.",
+        ),
+    )
+
+
+def limit_flags(function: Any) -> Any:
+    """
+    The bounds of an instance.
+    """
+    from runner.kernel.limits import Limits  # noqa: PLC0415 - plain data, but only these verbs need it
+
+    default = Limits()
+    return _apply(
+        function,
+        flag(
+            "--max-memory",
+            type=SIZE,
+            metavar="SIZE",
+            section=_LIMITS,
+            help=f"Linear memory and tables.  [default: {_show(default.memory_bytes, 'memory_bytes')}]",
+        ),
+        flag(
+            "--max-fuel",
+            type=COUNT,
+            metavar="COUNT",
+            section=_LIMITS,
+            help=f"Instructions per delivery, about one unit each.  [default: {_show(default.fuel, 'fuel')}]",
+        ),
+        flag(
+            "--timeout",
+            type=DURATION,
+            metavar="DURATION",
+            section=_LIMITS,
+            help="The agent's own execution per delivery, waiting for the host excluded; bare numbers are "
+            f"seconds.  [default: {_show(default.timeout_ms, 'timeout_ms')}]",
+        ),
+        flag(
+            "--deadline",
+            type=DURATION,
+            metavar="DURATION",
+            section=_LIMITS,
+            help="Wall time of the delivery, everything included.  [default: none]",
+        ),
+        flag(
+            "-W",
+            "--limit",
+            multiple=True,
+            metavar="KEY=VALUE",
+            section=_LIMITS,
+            callback=_parse_limits,
+            help="A rarer bound; repeatable. -W help lists them.",
+        ),
+    )
+
+
+def model_flags(function: Any) -> Any:
+    """
+    Which model answers.
+    """
+    return _apply(
+        function,
+        flag(
+            "-m",
+            "--model",
+            metavar="PROVIDER/MODEL",
+            section=_MODEL,
+            help="Model that answers llm calls.  [default: the scripted one]",
+        ),
+        flag(
+            "--script",
+            type=FILE,
+            metavar="FILE",
+            section=_MODEL,
+            help="Answers of the scripted provider, which needs no key.",
+        ),
+    )
+
+
+def snapshot_flags(function: Any) -> Any:
+    """
+    `--snapshot`.
+    """
+    return _apply(
+        function,
+        flag(
+            "--snapshot",
+            type=PATH,
+            metavar="FILE",
+            section=_STATE,
+            help="Write a snapshot to FILE once the delivery has ended.",
+        ),
+    )
+
+
+def take_source(parameters: dict[str, Any]) -> Source:
+    """
+    The input flags, taken out of a verb's parameters.
+    """
+    return Source(
+        word=parameters.pop("word"),
+        option=parameters.pop("input"),
+        file=parameters.pop("input_file"),
+        form=parameters.pop("input_as"),
+    )
+
+
+def take_options(wiring: Any, console: Console, parameters: dict[str, Any]) -> Any:
+    """
+    All other shared flags as `runner.wiring.Options`; what is left of them must be fields of it.
+    """
+    own = {
+        "memory_bytes": parameters.pop("max_memory"),
+        "fuel": parameters.pop("max_fuel"),
+        "timeout_ms": parameters.pop("timeout"),
+    }
+    limits = parameters.pop("limit") | {name: value for name, value in own.items() if value is not None}
+    return wiring.Options(
+        limits=limits,
+        deadline_ms=parameters.pop("deadline"),
+        on_log=lambda line: console.log(line.level, line.text, line.fields),
+        **parameters,
+    )
+
+
+def _parse_limits(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:
+    if "help" in words:
+        click.echo(limits_help())
+        ctx.exit()
+    limits: dict[str, int] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            msg = f"{word!r} is not KEY=VALUE; -W help lists the keys"
+            raise click.BadParameter(msg, ctx, param)
+        if name in OWN_FLAGS:
+            msg = f"{name} is set by {OWN_FLAGS[name]}"
+            raise click.BadParameter(msg, ctx, param)
+        if name not in _rare_limits():
+            msg = f"no limit {name!r}; -W help lists them"
+            raise click.BadParameter(msg, ctx, param)
+        limits[name] = quantity_of(name).convert(text, param, ctx)
+    return limits
+
+
+def limits_help() -> str:
+    """
+    What `-W help` prints: each key with its default.
+    """
+    rows = [f"  {name:<22}{_show(value, name)}" for name, value in _rare_limits().items()]
+    return "\n".join(["Limits for -W KEY=VALUE, with their defaults:", *rows])
+
+
+def _rare_limits() -> dict[str, int]:
+    from runner.kernel.limits import Limits  # noqa: PLC0415 - see `limit_flags`
+
+    return {name: value for name, value in dataclasses.asdict(Limits()).items() if name not in OWN_FLAGS}
+
+
+def _show(value: int, name: str) -> str:
+    """
+    A limit the way its flag takes it.
+    """
+    if name.endswith("_bytes"):
+        return show_bytes(value).replace(".0 ", "").replace(" ", "")
+    if name.endswith("_ms"):
+        return f"{value // 1000}s"
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value >= size and value % size == 0:
+            return f"{value // size}{unit}"
+    return str(value)
+
+
+def _apply(function: Any, *decorators: Callable[[Any], Any]) -> Any:
+    """
+    Put decorators on so that they are listed in this order.
+    """
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function

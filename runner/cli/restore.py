@@ -1,0 +1,66 @@
+"""
+`runner restore`: an instance from a snapshot, and perhaps one more delivery to it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from runner.cli import flags
+from runner.cli.command import Shell, Verb, flag, shows_output
+from runner.cli.delivery import show_report, show_restored
+from runner.cli.envelope import REPORT_KEYS
+from runner.cli.input import read_input
+from runner.cli.parameters import PATH, existing
+
+if TYPE_CHECKING:
+    from runner.cli.console import Console
+
+EXAMPLES = (
+    "runner restore counter.snap",
+    'runner restore counter.snap "once more" --snapshot counter.snap',
+    "runner restore counter.snap --deterministic --json",
+)
+
+
+@click.command("restore", cls=Verb, examples=EXAMPLES)
+@click.argument("snapshot_file", metavar="SNAPSHOT", type=PATH, help="A file that --snapshot wrote.")
+@flags.input_flags
+@flag(
+    "--agent",
+    type=PATH,
+    metavar="PATH",
+    section="State",
+    help="The agent that the snapshot was taken of.  [default: where the snapshot says]",
+)
+@flag(
+    "--deterministic",
+    is_flag=True,
+    section="State",
+    help="Keep the old stream of randomness, to repeat what happened.",
+)
+@flags.snapshot_flags
+@flags.grant_flags
+@flags.limit_flags
+@flags.model_flags
+@shows_output(REPORT_KEYS)
+def restore(
+    shell: Shell, console: Console, snapshot_file: Path, agent: Path | None, **parameters: Any
+) -> int:
+    """
+    Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.
+
+    Everything in the file is verified before any of it is used. Without INPUT the instance only learns
+    that it was restored, and its state is printed.
+    """
+    existing(snapshot_file, "snapshot")
+    if agent is not None:
+        existing(agent, "agent")
+    value = read_input(flags.take_source(parameters), console)
+    wiring = shell.wiring()
+    options = flags.take_options(wiring, console, parameters)
+    report = wiring.restore_snapshot(snapshot_file, value, options, agent)
+    return show_restored(report, console) if value is None else show_report(report, console)
