@@ -82,17 +82,20 @@ def read_whole(path: Path, bound_bytes: int) -> bytes:
     """
     try:
         # Opening a pipe would wait for its writer, so neither wait nor believe an earlier `stat`.
-        with open(os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT), "rb") as file:
-            status = os.fstat(file.fileno())
+        handle = os.open(path, os.O_RDONLY | _BINARY | _NO_WAIT)
+        try:
+            status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
                 raise _not_regular(path)
-            data = file.read(bound_bytes + 1) if status.st_size <= bound_bytes else None
+            if status.st_size > bound_bytes:
+                msg = f"{path}: {status.st_size} bytes, more than the {bound_bytes} allowed"
+                raise ArtifactError(msg, path=str(path), bound_bytes=bound_bytes)
+            with open(handle, "rb", closefd=False) as file:
+                return file.read(status.st_size)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise _explain(error, path, "read") from error
-    if data is None or len(data) > bound_bytes:
-        msg = f"{path}: larger than the {bound_bytes} bytes allowed"
-        raise ArtifactError(msg, path=str(path), bound_bytes=bound_bytes)
-    return data
 
 
 def temporary_prefix(name: str) -> str:
