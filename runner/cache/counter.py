@@ -1,0 +1,35 @@
+"""
+Numbers that go up by one and are never given twice, across the processes of one user.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.cache.blobs import BlobCache
+from runner.cache.lock import hold
+from runner.files import read_whole, write_whole
+
+_MAX_DIGITS = 20
+
+
+def next_number(cache: BlobCache, kind: str, key: bytes) -> int:
+    """
+    1 for the first who asks with this key, then 2, and so on for as long as the cache is kept.
+
+    Raises:
+        UsageError: If others could write to the cache, or it can't be used.
+        ArtifactError: If the disk is full or broken.
+    """
+    path = cache.room(kind) / key.hex()
+    with hold(path.with_name(f"{path.name}.lock")):
+        number = _read(path) + 1
+        write_whole(path, str(number).encode(), sync=False)
+    return number
+
+
+def _read(path: Path) -> int:
+    if not path.exists():
+        return 0
+    text = read_whole(path, _MAX_DIGITS)
+    return int(text) if text.isdigit() else 0
