@@ -145,8 +145,9 @@ class Session:
         Raises:
             TypeError: If the payload is no codec value.
         """
+        data = codec.encode(payload)
         self._numbers += 1
-        pending = _Pending(self._numbers, kind, codec.encode(payload), deadline_ms)
+        pending = _Pending(self._numbers, kind, data, deadline_ms)
         self._queue.append(pending)
         self._news.set()
         return await self._await(pending)
