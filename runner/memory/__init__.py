@@ -1,0 +1,3 @@
+"""
+Notes: what an agent keeps on purpose, apart from its linear memory, and can search.
+"""
