@@ -127,11 +127,12 @@ def decode(data: bytes, *, max_memory_bytes: int = MAX_MEMORY_BYTES, source: str
 
 
 def _check_magic(data: bytes) -> None:
-    if len(data) >= _VERSION_AT.stop and data.startswith(MAGIC):
-        return
-    if data[:4] == MAGIC[:4] and len(data) >= len(MAGIC):
-        raise Problem("magic: line ends were changed, as by a copy in text mode")
-    raise Problem("magic: not a snapshot")
+    if data[:4] == MAGIC[:4] and len(data) < _VERSION_AT.stop:
+        raise Problem("length", f"{len(data)} bytes, too short for any snapshot")
+    if data[:4] == MAGIC[:4] and not data.startswith(MAGIC):
+        raise Problem("magic", "line ends were changed, as by a copy in text mode")
+    if not data.startswith(MAGIC):
+        raise Problem("magic", "not a snapshot")
 
 
 def _split(data: bytes) -> tuple[bytes, memoryview]:
@@ -139,21 +140,18 @@ def _split(data: bytes) -> tuple[bytes, memoryview]:
     Header and body, once lengths and root agree with all bytes.
     """
     if len(data) < PREFIX_BYTES:
-        msg = f"length: {len(data)} bytes, too short for any snapshot"
-        raise Problem(msg)
+        raise Problem("length", f"{len(data)} bytes, too short for any snapshot")
     _, _, header_bytes, body_bytes, root = _PREFIX.unpack_from(data)
     if header_bytes > MAX_HEADER_BYTES:
-        msg = f"length: a header of {header_bytes} bytes, more than {MAX_HEADER_BYTES}"
-        raise Problem(msg)
+        raise Problem("length", f"a header of {header_bytes} bytes, more than {MAX_HEADER_BYTES}")
     expected = PREFIX_BYTES + header_bytes + body_bytes
     if len(data) != expected:
-        msg = f"length: {len(data)} bytes, expected {expected}"
-        raise Problem(msg)
+        raise Problem("length", f"{len(data)} bytes, expected {expected}")
     view = memoryview(data)
     header = data[PREFIX_BYTES : PREFIX_BYTES + header_bytes]
     body = view[PREFIX_BYTES + header_bytes :]
     if _root(view[: _ROOT_AT.start], header, body) != root:
-        raise Problem("root: the bytes are not those that were written")
+        raise Problem("root", "the bytes are not those that were written")
     return header, body
 
 

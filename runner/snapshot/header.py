@@ -78,12 +78,12 @@ def unpack(data: bytes) -> tuple[Snapshot, PageTable]:
         Problem: If it is not what a version 1 snapshot has.
         SnapshotIncompatible: If it speaks of what this host doesn't know.
     """
-    header = _Map(_payload(data, "header: "), "header", "")
+    header = _Map(_payload(data, ""), "header", "")
     if header.count("abi_version") != ABI_VERSION:
         raise SnapshotIncompatible("abi_version", str(ABI_VERSION), str(header.count("abi_version")))
     imports = tuple(_known(_text(item, "imports")) for item in header.items("imports"))
     limits = _unpack_limits(header.value("limits", dict))
-    host = _payload(header.bytes("host"), "header: host: ")
+    host = _payload(header.bytes("host"), "host: ")
     if type(host) is not dict:
         _fail("host is not a map")
     state = header.map("state", "state")
@@ -272,8 +272,7 @@ def _unpack_limits(wire: dict[str, Any]) -> Limits:
     try:
         return Limits.from_wire(wire)
     except ValueError as error:
-        msg = f"header: {error}"
-        raise Problem(msg) from error
+        raise Problem("header", str(error)) from error
 
 
 def _known(operation: str) -> str:
@@ -291,8 +290,7 @@ def _payload(data: bytes, where: str) -> Any:
     try:
         return codec.decode(data)
     except codec.CodecError as error:
-        msg = f"{where}{error}"
-        raise Problem(msg) from error
+        raise Problem("header", f"{where}{error}") from error
 
 
 def _text(value: Any, name: str) -> str:
@@ -309,5 +307,4 @@ def _shown(untrusted: str) -> str:
 
 
 def _fail(problem: str) -> NoReturn:
-    msg = f"header: {problem}"
-    raise Problem(msg)
+    raise Problem("header", problem)

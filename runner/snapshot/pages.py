@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from runner.digest import SIZE_BYTES, digest
 from runner.kernel.state import PAGE_BYTES, Mind
-from runner.snapshot.rules import Problem, need_memory_bytes
+from runner.snapshot.rules import Check, Problem, need_memory_bytes
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -168,8 +168,7 @@ def _inflate(body: bytes | memoryview, digests: list[bytes]) -> list[bytes]:
             _fail(f"the frame names {named_bytes} bytes, the table {size_bytes}", "body")
         return _inflate_frame(body, digests)
     except (zstd.ZstdError, EOFError) as error:
-        msg = f"body: not a zstd frame: {error}"
-        raise Problem(msg) from error
+        raise Problem("body", f"not a zstd frame: {error}") from error
 
 
 def _inflate_frame(body: bytes | memoryview, digests: list[bytes]) -> list[bytes]:
@@ -190,6 +189,5 @@ def _inflate_frame(body: bytes | memoryview, digests: list[bytes]) -> list[bytes
     return pages
 
 
-def _fail(problem: str, check: str = "pages") -> NoReturn:
-    msg = f"{check}: {problem}"
-    raise Problem(msg)
+def _fail(problem: str, check: Check = "pages") -> NoReturn:
+    raise Problem(check, problem)

@@ -8,7 +8,7 @@ kernel could have produced must not reach one.
 from __future__ import annotations
 
 import struct
-from typing import Final, NoReturn
+from typing import Final, Literal, NoReturn
 
 from runner import codec
 from runner.digest import SIZE_BYTES
@@ -32,12 +32,21 @@ _MIN_GLOBAL: Final = -(1 << 63)
 _DOUBLE: Final = struct.Struct(">d")
 
 
+Check = Literal["magic", "length", "root", "header", "pages", "state", "body"]
+"""
+The checks, in the order in which a reader makes them.
+"""
+
+
 class Problem(Exception):
     """
     Raised inside this package by a check that failed; its text starts with the check's name.
 
     `encode` makes an `InternalError` of it, `decode` a `SnapshotCorrupt`.
     """
+
+    def __init__(self, check: Check, problem: str) -> None:
+        super().__init__(f"{check}: {problem}")
 
 
 def check(snapshot: Snapshot) -> None:
@@ -172,5 +181,4 @@ def _need_count(value: int, name: str, *, low: int = 0, high: int = MAX_COUNT) -
 
 
 def _fail(problem: str) -> NoReturn:
-    msg = f"state: {problem}"
-    raise Problem(msg)
+    raise Problem("state", problem)
