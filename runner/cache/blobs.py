@@ -91,10 +91,7 @@ class BlobCache:
         found = self.get(kind, key)
         if found:
             return found
-        path = self._path(kind, key)
-        with self._explained():
-            _make_private(path.parent)
-        with self._locked(path):
+        with self.held(kind, key) as path:
             found = self.get(kind, key)
             if found:
                 return found
@@ -122,17 +119,19 @@ class BlobCache:
         with self._locked(path), self._explained():
             _remove(path)
 
-    def room(self, kind: str) -> Path:
+    @contextlib.contextmanager
+    def held(self, kind: str, key: bytes) -> Iterator[Path]:
         """
-        The directory of a kind, private to the user; for what is not a blob.
+        Hold the lock of an entry, for who keeps something else than a blob at its path.
 
         Raises:
             UsageError: If others could put files there, or it can't be used.
         """
-        path = self._path(kind, b"0").parent
+        path = self._path(kind, key)
         with self._explained():
-            _make_private(path)
-        return path
+            _make_private(path.parent)
+        with self._locked(path):
+            yield path
 
     def _path(self, kind: str, key: bytes) -> Path:
         if not _KIND.fullmatch(kind):

@@ -5,12 +5,12 @@ Numbers that go up by one and are never given twice, across the processes of one
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from runner.cache.blobs import BlobCache
-from runner.cache.lock import hold
 from runner.files import read_whole, write_whole
 
-_MAX_DIGITS = 20
+_MAX_DIGITS: Final = 20
 
 
 def next_number(cache: BlobCache, kind: str, key: bytes) -> int:
@@ -21,8 +21,7 @@ def next_number(cache: BlobCache, kind: str, key: bytes) -> int:
         UsageError: If others could write to the cache, or it can't be used.
         ArtifactError: If the disk is full or broken.
     """
-    path = cache.room(kind) / key.hex()
-    with hold(path.with_name(f"{path.name}.lock")):
+    with cache.held(kind, key) as path:
         number = _read(path) + 1
         write_whole(path, str(number).encode(), sync=False)
     return number
