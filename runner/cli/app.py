@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from runner.cli.command import HELP_WIDTH, Shell, report
+from runner.cli.command import HELP_WIDTH, report
 from runner.cli.console import Console, Display, discard_stdout
 from runner.cli.envelope import RESULT_KEYS
 from runner.cli.failures import classify, usage_lines
+from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

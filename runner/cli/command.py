@@ -5,7 +5,6 @@ The shape of every verb: help in sections, examples at its end, `RUNNER_*` besid
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,12 +12,11 @@ import click
 from runner.cli.console import Console, Display
 from runner.cli.envelope import RESULT_KEYS, failure_document
 from runner.cli.failures import classify, lines_of
-from runner.cli.signals import Termination
+from runner.cli.shell import Shell
 from runner.errors import RunnerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from runner.cli.failures import Failure
 
@@ -26,29 +24,6 @@ ENVIRONMENT_PREFIX: Final = "RUNNER"
 HELP_WIDTH: Final = 100
 
 _OUTPUT: Final = "Output"
-
-
-def load_wiring() -> ModuleType:
-    """
-    The module that builds and runs everything; the first moment at which the engine is imported.
-    """
-    from runner import wiring  # noqa: PLC0415 - the whole point
-
-    return wiring
-
-
-@dataclass(slots=True)
-class Shell:
-    """
-    What a verb has around it.
-
-    Attributes:
-        wiring: Loads `runner.wiring`, or what stands for it.
-        termination: Whether SIGTERM came.
-    """
-
-    wiring: Callable[[], Any] = load_wiring
-    termination: Termination = field(default_factory=Termination)
 
 
 class Flag(click.Option):

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, TextIO
 
 from runner.cli import jsonform
+from runner.cli.parameters import writable
 from runner.cli.scrub import scrub, scrub_line
-from runner.errors import EffectError, UsageError
+from runner.errors import EffectError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,13 +98,8 @@ class Console:
         Raises:
             UsageError: If `--output` names a place that takes no file.
         """
-        path = self.display.output
-        if path is None:
-            return
-        folder = path.parent
-        if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            msg = f"can't write {str(path)!r}"
-            raise UsageError(msg, hint="--output takes a file in a folder that exists")
+        if self.display.output is not None:
+            writable(self.display.output, "--output")
 
     def result(self, value: Value) -> None:
         """

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from runner.cli.command import Shell, Verb, shows_output
+from runner.cli.command import Verb, shows_output
 from runner.cli.describe import table
 from runner.cli.envelope import result_document
+from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
     from runner.cli.console import Console

@@ -11,13 +11,16 @@ import click
 
 from runner.cli.command import flag
 from runner.cli.input import Source
-from runner.cli.parameters import COUNT, DURATION, FILE, PATH, SIZE, quantity_of
+from runner.cli.parameters import COUNT, DURATION, FILE, PATH, SIZE, quantity_of, writable
 from runner.units import show_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from runner.cli.console import Console
+    from runner.cli.shell import Wiring
+    from runner.wiring.options import Options
 
 _INPUT, _GRANTS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Limits", "Model", "State"
 
@@ -178,9 +181,12 @@ def take_source(parameters: dict[str, Any]) -> Source:
     )
 
 
-def take_options(wiring: Any, console: Console, parameters: dict[str, Any]) -> Any:
+def take_options(wiring: Wiring, console: Console, parameters: dict[str, Any]) -> Options:
     """
     All other shared flags as `runner.wiring.Options`; what is left of them must be fields of it.
+
+    Raises:
+        UsageError: If no snapshot can be written where one is asked for.
     """
     own = {
         "memory_bytes": parameters.pop("max_memory"),
@@ -188,10 +194,13 @@ def take_options(wiring: Any, console: Console, parameters: dict[str, Any]) -> A
         "timeout_ms": parameters.pop("timeout"),
     }
     limits = parameters.pop("limit") | {name: value for name, value in own.items() if value is not None}
+    snapshot: Path | None = parameters["snapshot"]
+    if snapshot is not None:
+        writable(snapshot, "--snapshot")
     return wiring.Options(
         limits=limits,
         deadline_ms=parameters.pop("deadline"),
-        on_log=lambda line: console.log(line.level, line.text, line.fields),
+        on_log=lambda line: console.log(line.level, line.message, line.fields),
         **parameters,
     )
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.command import Shell, Verb, flag, shows_output
+from runner.cli.command import Verb, flag, shows_output
 from runner.cli.describe import describe
 from runner.cli.envelope import result_document
 from runner.cli.parameters import PATH
+from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
     from runner.cli.console import Console

@@ -4,6 +4,7 @@ Kinds of values on the command line: paths, quantities with units, named limits.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,4 +76,18 @@ def existing(path: Path, what: str) -> Path:
     if not path.exists():
         msg = f"no {what} at {str(path)!r}"
         raise UsageError(msg, hint="check the path; it is taken from the current folder")
+    return path
+
+
+def writable(path: Path, flag: str) -> Path:
+    """
+    `path`, if a file can be written there; asked before anything is started.
+
+    Raises:
+        UsageError: If it can't.
+    """
+    folder = path.parent
+    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        msg = f"can't write {str(path)!r}"
+        raise UsageError(msg, hint=f"{flag} takes a file in a folder that exists")
     return path

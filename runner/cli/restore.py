@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import flags
-from runner.cli.command import Shell, Verb, flag, shows_output
+from runner.cli.command import Verb, flag, shows_output
 from runner.cli.delivery import show_report, show_restored
 from runner.cli.envelope import REPORT_KEYS
 from runner.cli.input import read_input
 from runner.cli.parameters import PATH, existing
+from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
     from runner.cli.console import Console

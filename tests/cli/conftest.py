@@ -5,7 +5,7 @@ What the tests of the command line share: a stand-in for the wiring, and the com
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from runner.cli.app import run_command_line
-from runner.cli.command import Shell
+from runner.cli.shell import Shell
 from runner.wiring import options as choices
 
 
@@ -102,11 +102,11 @@ class FakeWiring:
         self.asked.append(("inspect_path", path))
         return self.answer()
 
-    def check_agent(self, path: Path, allow: tuple[str, ...], deny: tuple[str, ...]) -> Any:
+    def check_agent(self, path: Path, allow: Iterable[str], deny: Iterable[str]) -> Any:
         """
         As the real one.
         """
-        self.asked.append(("check_agent", path, allow, deny))
+        self.asked.append(("check_agent", path, tuple(allow), tuple(deny)))
         return self.answer()
 
     def build_agent(self, folder: Path, out: Path | None, progress: Callable[[str], None]) -> Any:

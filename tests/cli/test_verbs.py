@@ -14,7 +14,9 @@ import pytest
 from runner import errors
 from runner.cli import app
 from runner.cli.envelope import REPORT_KEYS
+from runner.kernel.abi import LogLevel
 from runner.kernel.limits import Limits
+from runner.kernel.slice import LogLine
 
 NO_ANSWER = dict.fromkeys(REPORT_KEYS)
 GITHUB_OWN = {"ARCH", "DEBUG", "ENVIRONMENT", "NAME", "OS", "TEMP", "TOOL_CACHE", "TRACKING_ID", "WORKSPACE"}
@@ -280,6 +282,18 @@ def test_an_unforeseen_error_is_our_bug(command: Any, wiring: Any) -> None:
     assert stderr.splitlines()[-1] == "ZeroDivisionError: x\\x1b"
 
 
+def test_a_snapshot_that_can_not_be_written_is_refused_before_the_run(command: Any, wiring: Any) -> None:
+    """
+    The agent would have worked for nothing.
+    """
+    assert command("run", "agent", "x", "--snapshot", "no/where") == (
+        2,
+        "",
+        "Error: can't write 'no/where'\n  hint: --snapshot takes a file in a folder that exists\n",
+    )
+    assert wiring.asked == []
+
+
 def test_an_output_file_takes_the_result_and_stderr_the_error(command: Any, wiring: Any) -> None:
     """
     Stdout stays empty; a failure is said where a person looks, and in the file when that is JSON.
@@ -345,8 +359,7 @@ def test_an_agents_log_lines_go_to_stderr(command: Any, wiring: Any) -> None:
     """
 
     def answer() -> Any:
-        line = type("Line", (), {"level": 2, "text": "a\nb", "fields": {"k": 1}})
-        wiring.asked[-1][3].on_log(line)
+        wiring.asked[-1][3].on_log(LogLine(LogLevel.WARNING, "a\nb", {"k": 1}))
         wiring.reports()
         return wiring.answer()
 
