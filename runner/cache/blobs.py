@@ -56,7 +56,9 @@ class BlobCache:
     def __init__(self, root: Path) -> None:
         self.root = root
         with self._explained():
-            root.parent.mkdir(parents=True, exist_ok=True)
+            # A file in its place is told from the next step's error, which says what is wrong.
+            with contextlib.suppress(FileExistsError):
+                root.parent.mkdir(parents=True, exist_ok=True)
             _make_private(root)
 
     def get(self, kind: str, key: bytes) -> Path | None:
