@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 import anyio
 
@@ -138,6 +138,8 @@ class ScriptedProvider:
                     retryable=fault.status in _RETRYABLE_STATUSES,
                     retry_after_ms=fault.retry_after_ms,
                 )
+            case _:
+                assert_never(fault.kind)
 
 
 def _steps(answer: Answer, request: ModelRequest, turn: int) -> Iterator[Step]:

@@ -174,8 +174,8 @@ TURN = {"reply": "x"}
             "rules[0].when: expected either contains or matches",
         ),
         (
-            {"rules": [{"when": {"matches": "("}, **TURN}]},
-            "rules[0].when.matches: not a regular expression: missing ), unterminated subpattern at position 0",
+            {"rules": [{"when": {"matches": "(?x"}, **TURN}]},
+            "rules[0].when.matches: not a regular expression: missing -, : or ) at position 3",
         ),
         ({"rules": [{"when": {"contains": "a"}}]}, 'rules[0]: expected one of "reply", "events" or "fault"'),
     ],
