@@ -407,7 +407,7 @@ def test_a_body_that_is_not_the_promised_pages_is_refused(
     body = data[56 + int.from_bytes(data[12:16], "big") :]
     pages = zstd.decompress(body)
     nameless = zstd.compress(pages, options={zstd.CompressionParameter.content_size_flag: 0})
-    wide = zstd.compress(pages, options={zstd.CompressionParameter.checksum_flag: 1})
+    checked = zstd.compress(pages, options={zstd.CompressionParameter.checksum_flag: 1})
     skipped = b"\x50\x2a\x4d\x18\x04\0\0\0skip" + body
     expected = {
         pages[:-4096]: "body: the frame names 8192 bytes, the table 12288",
@@ -422,7 +422,10 @@ def test_a_body_that_is_not_the_promised_pages_is_refused(
     assert refusal(forge(lambda _: None, body + b"\0")) == "body: bytes follow the frame"
     for bad in (b"", pages, body[:-1], body[:4], body[1:], skipped):
         assert refusal(forge(lambda _: None, bad)).startswith("body: ")
-    assert decode(forge(lambda _: None, wide)) is not None
+    unended = "body: the frame does not end after its last page"
+    assert refusal(forge(lambda _: None, checked[:-2])) == unended
+    assert refusal(forge(lambda _: None, checked[:-1] + b"?")).startswith("body: not a zstd frame: ")
+    assert decode(forge(lambda _: None, checked)) is not None
 
 
 def drop_pages(header: dict[str, Any]) -> None:
