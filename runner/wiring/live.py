@@ -9,7 +9,7 @@ import secrets
 import signal
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from runner.capabilities.base import Handlers
     from runner.codec import Value
     from runner.session.outcome import Outcome
 
@@ -53,6 +54,7 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
             is written all the same once the instance had started.
     """
     clock = _Stopwatch()
+    provider = _provider(options)
     host = Host(options.cache)
     prepared = _prepare(host, host.load(path), options)
     machine = Machine(
@@ -63,7 +65,7 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
         keeps_snapshots=options.snapshot is not None,
     )
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, UsageMeter(), InMemoryNotes(), clock)
+    live = _Live(host, prepared, machine, options, _Held(provider), clock)
     return anyio.run(live.serve, value)
 
 
@@ -84,14 +86,15 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
         RunnerError: As for `run_agent`.
     """
     clock = _Stopwatch()
+    held = _Held(_provider(options))
     host = Host(options.cache)
     snapshot = read_snapshot(path)
     prepared = _prepare(host, _agent_of(host, snapshot, agent, path), options)
     _check_identity(snapshot, prepared)
     machine = _thaw(host, snapshot, prepared, options)
-    notes, usage = _host_part(snapshot, path)
+    held.take_back(snapshot.host, path)
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, usage, notes, clock)
+    live = _Live(host, prepared, machine, options, held, clock)
     live.position = snapshot.position
     return anyio.run(live.resume, _NO_INPUT if value is None else value)
 
@@ -149,12 +152,45 @@ def _thaw(host: Host, snapshot: Snapshot, prepared: Prepared, options: Options) 
     return machine
 
 
-def _host_part(snapshot: Snapshot, path: Path) -> tuple[InMemoryNotes, UsageMeter]:
-    try:
-        notes = InMemoryNotes.from_wire(snapshot.host["notes"])
-        return notes, UsageMeter.from_wire(snapshot.host["usage"])
-    except (KeyError, ValueError) as error:
-        raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(path)) from error
+def _provider(options: Options) -> ScriptedProvider:
+    """
+    The provider that the options name.
+
+    Raises:
+        UsageError: If this host has no such provider.
+        ConfigError: If the script's file is wrong.
+    """
+    name = (options.model or SCRIPTED_MODEL).partition("/")[0]
+    if name != ScriptedProvider.name:
+        msg = f"no provider {name!r}"
+        raise UsageError(msg, hint=f"this host has {ScriptedProvider.name!r}, as in {SCRIPTED_MODEL}")
+    return ScriptedProvider.from_file(options.script) if options.script else ScriptedProvider()
+
+
+@dataclass(slots=True)
+class _Held:
+    """
+    What the host holds for an instance, and what of it a snapshot carries.
+    """
+
+    provider: ScriptedProvider
+    notes: InMemoryNotes = field(default_factory=InMemoryNotes)
+    usage: UsageMeter = field(default_factory=UsageMeter)
+
+    def to_wire(self) -> dict[str, Value]:
+        return {
+            "notes": self.notes.to_wire(),
+            "provider": self.provider.to_wire(),
+            "usage": self.usage.to_wire(),
+        }
+
+    def take_back(self, wire: dict[str, Value], path: Path) -> None:
+        try:
+            self.notes = InMemoryNotes.from_wire(wire["notes"])
+            self.provider.restore(wire["provider"])
+            self.usage = UsageMeter.from_wire(wire["usage"])
+        except (KeyError, ValueError) as error:
+            raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(path)) from error
 
 
 class _Stopwatch:
@@ -187,16 +223,14 @@ class _Live:
         prepared: Prepared,
         machine: Machine,
         options: Options,
-        usage: UsageMeter,
-        notes: InMemoryNotes,
+        held: _Held,
         clock: _Stopwatch,
     ) -> None:
         self._host = host
         self._prepared = prepared
         self._machine = machine
         self._options = options
-        self._usage = usage
-        self._notes = notes
+        self._held = held
         self._clock = clock
         self._written: dict[str, Value] | None = None
         self._outcomes: list[Outcome] = []
@@ -252,15 +286,13 @@ class _Live:
         known = self._machine.freeze().restored
         return asdict(known) if known else None
 
-    def _handlers(self) -> object:
-        script = self._options.script
-        provider = ScriptedProvider.from_file(script) if script else ScriptedProvider()
+    def _handlers(self) -> Handlers:
         return standard_handlers(
-            providers={provider.name: provider},
+            providers={self._held.provider.name: self._held.provider},
             default_model=self._options.model or SCRIPTED_MODEL,
             grants=self._prepared.grants,
-            notes=self._notes,
-            usage=self._usage,
+            notes=self._held.notes,
+            usage=self._held.usage,
         )
 
     def _snapshot(self, reason: str) -> None:
@@ -277,7 +309,7 @@ class _Live:
             position=self.position + self._session.position,
             created_at_ms=wall_clock_ms(),
             state=state,
-            host={"notes": self._notes.to_wire(), "usage": self._usage.to_wire()},
+            host=self._held.to_wire(),
             memory_digest=digest_of(state.mind, prepared.image),
         )
         stats = write_snapshot(path, snapshot, sync=self._options.sync)
@@ -294,7 +326,7 @@ class _Live:
             instance=f"{prepared.package.name}-{secrets.token_hex(4)}",
             agent=prepared.package.name,
             snapshot=self._written,
-            usage=self._usage.to_wire(),
+            usage=self._held.usage.to_wire(),
             limits=prepared.limits.to_wire(),
             fuel=sum(outcome.fuel for outcome in self._outcomes),
             timing_ms=self._clock.report(sum(outcome.guest_ms for outcome in self._outcomes)),

@@ -10,7 +10,7 @@ from runner.build.scaffold import new_agent as scaffold
 from runner.digest import digest, show
 from runner.files import write_whole
 from runner.package.agent import pack
-from runner.package.sources import BUILT_MODULE, record_build
+from runner.package.sources import BUILT_MODULE, build_folder, record_build
 from runner.wiring.host import Host
 from runner.wiring.prepare import freeze_image
 
@@ -47,8 +47,7 @@ def build_agent(
     progress(_PROGRESS)
     image_section, image = freeze_image(host, package, {})
     packed = pack(package.wasm, package.manifest, image_section)
-    path = out or folder / BUILT_MODULE
-    path.parent.mkdir(parents=out is None, exist_ok=True)
+    path = out or _default_path(folder)
     write_whole(path, packed)
     if out is None and package.manifest.language == "c":
         record_build(folder, package.manifest, packed)
@@ -60,6 +59,11 @@ def build_agent(
         "image_digest": show(image.digest),
         "image_bytes": len(image_section),
     }
+
+
+def _default_path(folder: Path) -> Path:
+    build_folder(folder)
+    return folder / BUILT_MODULE
 
 
 def new_agent(folder: Path, lang: str) -> dict[str, Value]:
