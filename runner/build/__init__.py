@@ -8,3 +8,27 @@ out is as untrusted as any other module.
 Rejected: `zig` as a build system (its package format changes with every release), and one object file per
 source with a cache of our own (a whole agent compiles in a quarter of a second).
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from runner.build.agent import build_agent
+    from runner.build.scaffold import new_agent
+    from runner.build.sdk import sdk_root
+
+__all__ = ["build_agent", "new_agent", "sdk_root"]
+
+_HOMES: Final = {"build_agent": "agent", "new_agent": "scaffold", "sdk_root": "sdk"}
+
+
+def __getattr__(name: str) -> Any:
+    """
+    Imports what is asked for when it is: the generator of the C header needs no more than the table.
+    """
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

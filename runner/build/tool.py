@@ -48,7 +48,6 @@ def run_tool(command: Sequence[str], *, folder: Path, scratch: Path) -> ToolResu
     environment |= {
         "HOME": str(scratch),
         "LC_ALL": "C.UTF-8",
-        "SOURCE_DATE_EPOCH": "0",
         "ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig"),
         "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"),
     }

@@ -61,4 +61,7 @@ def transform(library: str, wasm: bytes) -> bytes:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[3]).write_bytes(transform(sys.argv[1], Path(sys.argv[2]).read_bytes()))
+    try:
+        Path(sys.argv[3]).write_bytes(transform(sys.argv[1], Path(sys.argv[2]).read_bytes()))
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))

@@ -28,7 +28,7 @@ enum runner_status {
   /* a bound of this instance was met: size, calls, or log lines */
   RUNNER_STATUS_LIMIT = -4,
   /* this host, or this moment, does not offer it (timers in a one-shot run; operations inside
-    `agent_start`) */
+     `agent_start`) */
   RUNNER_STATUS_UNSUPPORTED = -5,
   /* no such delivery, call, tool or note */
   RUNNER_STATUS_NOT_FOUND = -6,
@@ -71,18 +71,18 @@ RUNNER_EXPORT(runner_abi_v1)
 void runner_abi_v1(void);
 
 /* Boots the guest, once, before the image is frozen. It may log, and nothing else: no clock, no
-     randomness, no operations, so that every instance starts from the same image. */
+   randomness, no operations, so that every instance starts from the same image. */
 RUNNER_EXPORT(agent_start)
 void agent_start(void);
 
-/* Receives one delivery; size bytes of payload wait for agent.take. The delivery ends when the
-     guest calls agent.reply or agent.fail, in this slice or a later one.
+/* Receives one delivery; `size` bytes of payload wait for `agent.take`. The delivery ends when the
+   guest calls `agent.reply` or `agent.fail`, in this slice or a later one.
      request: any */
 RUNNER_EXPORT(agent_deliver)
 void agent_deliver(int32_t delivery, int32_t kind, uint32_t size);
 
-/* Receives the answer to a call, or a part of it; size bytes of payload wait for agent.take. A
-     negative status comes with an error payload.
+/* Receives the answer to a call, or a part of it; `size` bytes of payload wait for `agent.take`. A
+   negative status comes with an `error` payload.
      request: any / error */
 RUNNER_EXPORT(agent_wake)
 void agent_wake(int32_t call, int32_t status, uint32_t size);
@@ -202,7 +202,7 @@ int32_t runner_agent_after(const void *ptr, uint32_t len);
 RUNNER_IMPORT(agent, every)
 int32_t runner_agent_every(const void *ptr, uint32_t len);
 
-/* Copies the next bytes of this slice's payload to the guest, at most len of them.
+/* Copies the next bytes of this slice's payload to the guest, at most `len` of them.
      returns: bytes copied; 0 when none are left
      status: FAULT */
 RUNNER_IMPORT(agent, take)
@@ -241,7 +241,7 @@ int64_t runner_agent_now(void);
 RUNNER_IMPORT(agent, random)
 int32_t runner_agent_random(void *ptr, uint32_t len);
 
-/* Asks the host to take a snapshot once this slice has ended; len 0 gives no reason.
+/* Asks the host to take a snapshot once this slice has ended; `len` 0 gives no reason.
      request: tstr
      returns: 1 if it will be taken, 0 if this host keeps none
      status: FAULT, INVALID */

@@ -1,0 +1,8 @@
+;; Imports its memory, so that it might share one.
+(module
+  (import "agent" "memory" (memory 1))
+  (export "memory" (memory 0))
+  (func (export "runner_abi_v1"))
+  (func (export "agent_start"))
+  (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32))
+  (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)))

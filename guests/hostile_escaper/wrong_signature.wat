@@ -1,0 +1,8 @@
+;; Imports an operation with parameters of its own choosing.
+(module
+  (import "llm" "chat" (func (param i64 i64) (result i64)))
+  (memory (export "memory") 1)
+  (func (export "runner_abi_v1"))
+  (func (export "agent_start"))
+  (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32))
+  (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)))

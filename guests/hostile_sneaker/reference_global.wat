@@ -1,0 +1,9 @@
+;; Keeps state in a global that holds a reference.
+(module
+  (global $kept (mut funcref) (ref.null func))
+  (memory (export "memory") 1)
+  (func $keep (global.set $kept (ref.null func)))
+  (func (export "runner_abi_v1"))
+  (func (export "agent_start"))
+  (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32))
+  (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)))

@@ -1,0 +1,8 @@
+;; Spins for ever when it is handed a message.
+(module
+  (memory (export "memory") 1)
+  (func (export "runner_abi_v1"))
+  (func (export "agent_start"))
+  (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32)
+    (loop $for_ever (br $for_ever)))
+  (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)))

@@ -1,0 +1,9 @@
+;; Spins for ever in the function that WebAssembly itself calls first, before any limit could be set.
+(module
+  (memory (export "memory") 1)
+  (start $first)
+  (func $first (loop $for_ever (br $for_ever)))
+  (func (export "runner_abi_v1"))
+  (func (export "agent_start"))
+  (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32))
+  (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)))
