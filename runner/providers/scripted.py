@@ -28,17 +28,7 @@ SCRIPTED_MODEL: Final = f"{SCRIPTED_NAME}/default"
 The model of a host that was told of no other.
 """
 
-BUILT_IN_SCRIPT: Final = Script(
-    rules=(
-        Rule(
-            answer=Reply(
-                template="(scripted) You said: {input}\n"
-                "This is the built-in scripted model: no key, no network, the same answer every time. "
-                "A provider with a key can take its place later."
-            )
-        ),
-    )
-)
+BUILT_IN_SCRIPT: Final = Script(rules=(Rule(answer=Reply(template="(scripted) You said: {input}")),))
 """
 What it says when it was given no script.
 """

@@ -85,11 +85,7 @@ def test_without_a_script_it_says_what_it_is_and_what_it_heard() -> None:
     """
     The first thing that a newcomer reads.
     """
-    assert text_of(ScriptedProvider(), user("good morning")) == (
-        "(scripted) You said: good morning\n"
-        "This is the built-in scripted model: no key, no network, the same answer every time. "
-        "A provider with a key can take its place later."
-    )
+    assert text_of(ScriptedProvider(), user("good morning")) == "(scripted) You said: good morning"
     assert SCRIPTED_MODEL == "scripted/default"
 
 
