@@ -262,7 +262,7 @@ def _check_import(module: Module, item: Import) -> None:
     # A dot inside a name could make the same text of another pair.
     if entry is None or entry.capability != item.module:
         raise ModuleRejected("import-unknown", shown, "the ABI has no such operation", _offer(item.module))
-    found, expected = module.type_of(item.index), _signature(entry)
+    found, expected = module.type_at(item.index), _signature(entry)
     if found != expected:
         raise ModuleRejected(
             "import-signature",
