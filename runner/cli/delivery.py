@@ -30,22 +30,20 @@ def show_report(report: Report, console: Console) -> int:
 
 def show_restored(report: Report, console: Console) -> int:
     """
-    Print the state of an instance that was restored and got no input.
+    Print what an instance that got no input answered all the same, or else its state.
+
+    It answers when the snapshot was taken in the middle of a delivery, which is then finished.
     """
-    if console.display.as_json:
-        console.document(report_document(report))
-    else:
-        console.text(
-            describe(
-                {
-                    "instance": report.instance,
-                    "agent": report.agent,
-                    "memory_digest": report.memory_digest,
-                    "fuel": report.fuel,
-                    "limits": report.limits,
-                }
-            )
-        )
+    if report.result is not None or console.display.as_json:
+        return show_report(report, console)
+    facts = {
+        "instance": report.instance,
+        "agent": report.agent,
+        "memory_digest": report.memory_digest,
+        "fuel": report.fuel,
+        "limits": report.limits,
+    }
+    console.text(describe(facts))
     _say_rest(report, console)
     return 0
 
@@ -53,8 +51,9 @@ def show_restored(report: Report, console: Console) -> int:
 def _say_rest(report: Report, console: Console) -> None:
     if report.snapshot is not None and not console.display.as_json:
         path, size = str(report.snapshot["path"]), show_bytes(report.snapshot["size_bytes"])
+        pages = report.snapshot["pages"]
         console.note(
-            f"snapshot {path}: {report.snapshot['pages']} pages, {size}",
+            f"snapshot {path}: {pages} page{'' if pages == 1 else 's'}, {size}",
             hint=f"go on with: runner restore {shlex.quote(path)}",
         )
     if console.display.verbosity > 0:

@@ -41,7 +41,8 @@ SILENCE_S: Final = 3.0
 How long a pipe that was not named may say nothing before it counts as no input.
 """
 
-_STDIN = "-"
+_STDIN: Final = "-"
+_BYTES_HINT: Final = 'bytes travel as JSON: {"$bytes": "<base64>"}'
 _QUOTE_HINT: Final = "quote it for the shell, or say --input-as text"
 
 
@@ -117,7 +118,7 @@ def _parse_bytes(data: bytes, form: Form, console: Console) -> Value:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         msg = f"input is not UTF-8 text: byte {error.start}"
-        raise UsageError(msg, hint='bytes travel as JSON: {"$bytes": "<base64>"}') from error
+        raise UsageError(msg, hint=_BYTES_HINT) from error
     if form == "auto":
         # A shell's `echo` ends its line; `--input-as text` keeps every character.
         text = text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
@@ -132,10 +133,10 @@ def _payload(value: Value) -> Value:
 
     try:
         encode(value)
-    except UnicodeError as error:
-        msg = "input is not UTF-8 text"
-        raise UsageError(msg, hint='bytes travel as JSON: {"$bytes": "<base64>"}') from error
     except TypeError as error:
+        if isinstance(error.__cause__, UnicodeError):
+            msg = "input is not UTF-8 text"
+            raise UsageError(msg, hint=_BYTES_HINT) from error
         msg = f"input is {error}"
         raise UsageError(msg) from error
     return value

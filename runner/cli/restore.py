@@ -54,8 +54,8 @@ def restore(
     """
     Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.
 
-    Everything in the file is verified before any of it is used. Without INPUT the instance only learns
-    that it was restored, and its state is printed.
+    Everything in the file is verified before any of it is used. Without INPUT the instance goes on with
+    what it was doing and prints the answer to that; if there was nothing, its state is printed.
     """
     existing(snapshot_file, "snapshot")
     if agent is not None:

@@ -383,6 +383,7 @@ def test_restore_without_input_prints_the_state(command: Any, wiring: Any) -> No
     For people; `--json` is the report as always.
     """
     Path("x.snap").touch()
+    wiring.reports(result=None)
     assert command("restore", "x.snap").stdout == (
         "instance       i-1\n"
         "agent          hello\n"
@@ -393,6 +394,15 @@ def test_restore_without_input_prints_the_state(command: Any, wiring: Any) -> No
     )
     assert wiring.asked[0][2] is None
     assert json.loads(command("restore", "x.snap", "--json").stdout)["instance"] == "i-1"
+
+
+def test_restore_without_input_prints_an_answer_that_was_still_owed(command: Any, wiring: Any) -> None:
+    """
+    The snapshot was taken in the middle of a delivery.
+    """
+    Path("x.snap").touch()
+    wiring.reports(result="at last")
+    assert command("restore", "x.snap") == (0, "at last\n", "")
 
 
 @pytest.mark.parametrize(
