@@ -20,9 +20,12 @@ from typing import Final
 
 from runner import codec
 from runner.build import c_header
-from runner.kernel import abi
+from runner.kernel import abi, admission
 from runner.kernel import slice as kernel_slice
+from runner.kernel.engine import MAX_STACK_BYTES
 from runner.kernel.limits import Limits
+from runner.kernel.wasm import module as wasm_module
+from runner.kernel.wasm.code import STATE_OPCODES
 from runner.units import show_bytes
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -56,6 +59,11 @@ CHECKED: Final = (
 The order in which an import checks for its statuses.
 """
 
+
+def _size(size_bytes: int) -> str:
+    return show_bytes(size_bytes).replace(".0 ", " ")
+
+
 CONDITIONS: Final[dict[tuple[str, abi.Status], str]] = {
     (_ANY_CALL, abi.Status.INVALID): "the bytes are not deterministic CBOR, or are not a map",
     (_ANY_CALL, abi.Status.DENIED): "the manifest does not declare the operation as used",
@@ -72,16 +80,16 @@ CONDITIONS: Final[dict[tuple[str, abi.Status], str]] = {
     (
         "agent.reply",
         abi.Status.NOT_FOUND,
-    ): "`delivery` is not the open delivery, and not the last one answered",
-    ("agent.reply", abi.Status.SETTLED): "`delivery` is the last one answered",
+    ): "no delivery of that number was handed over yet",
+    ("agent.reply", abi.Status.SETTLED): "`delivery` has ended: it was answered, or it failed",
     ("agent.fail", abi.Status.OK): "accepted; it takes effect when the slice returns",
     ("agent.fail", abi.Status.INVALID): "the bytes are not deterministic CBOR of the request's shape",
     ("agent.fail", abi.Status.LIMIT): "`len` is above `reply_bytes`; the delivery is still open",
     (
         "agent.fail",
         abi.Status.NOT_FOUND,
-    ): "`delivery` is not the open delivery, and not the last one answered",
-    ("agent.fail", abi.Status.SETTLED): "`delivery` is the last one answered",
+    ): "no delivery of that number was handed over yet",
+    ("agent.fail", abi.Status.SETTLED): "`delivery` has ended: it was answered, or it failed",
     ("agent.cancel", abi.Status.OK): "accepted; it takes effect when the slice returns",
     ("agent.cancel", abi.Status.NOT_FOUND): "no call of that number is in flight",
     ("agent.log", abi.Status.INVALID): "the bytes are not deterministic CBOR of the request's shape",
@@ -111,6 +119,57 @@ WAKE_CONDITIONS: Final[dict[abi.Status, str]] = {
 """
 Conditions of the negative statuses of a wake.
 """
+
+RULES: Final[dict[str, str]] = {
+    "not-wasm": "It is a WebAssembly module in binary form.",
+    "component": "It is a core module, not a component.",
+    "malformed": "The host can read it to its end.",
+    "invalid": "It is valid WebAssembly.",
+    "feature": "It needs no more than WebAssembly 1.0 with sign extension, saturating conversion, bulk "
+    "memory, multi-value, reference types, SIMD and exceptions. Threads, 64-bit and multiple memories, "
+    "garbage collection, typed function references, stack switching, tail calls and relaxed SIMD are off.",
+    "module-size": f"It has at most {_size(admission.MAX_CODE_BYTES)}, custom sections named `runner.*` "
+    "left aside.",
+    "too-many": "Its sections have a bounded number of items: "
+    + ", ".join(
+        f"{getattr(wasm_module, f'MAX_{name.upper()}'):,} {name}"
+        for name in ("types", "imports", "functions", "tables", "globals", "exports")
+    )
+    + ".",
+    "import-wasi": "It imports nothing of WASI.",
+    "import-kind": "It imports functions only: no memory, table, global or tag.",
+    "import-unknown": "Each import is an operation of this ABI.",
+    "import-signature": "Each import has the signature given below.",
+    "abi-version": "It does not speak another version of the ABI only.",
+    "export-missing": "It exports `memory` and the functions of [Exports](#exports).",
+    "export-kind": "`memory` is a memory, the others are functions.",
+    "export-signature": "Each of these functions has the signature given below.",
+    "export-reserved": "No export's name begins with `runner.`; the marker has an underscore there.",
+    "memory-missing": "It has a memory, one, which is neither imported nor shared.",
+    "table-type": "Its tables hold functions, not other references.",
+    "table-size": f"Its tables have at most {admission.MAX_TABLE_ELEMENTS:,} elements together; each counts "
+    f"{admission.TABLE_ELEMENT_BYTES} bytes towards `memory_bytes`.",
+    "global-type": "Its mutable globals are `i32`, `i64` or `f64`. They need not be exported: the host "
+    "captures them.",
+    "global-count": f"At most {admission.MAX_MUTABLE_GLOBALS:,} of its globals are mutable.",
+    "state-change": "No instruction changes what a snapshot does not hold: "
+    + ", ".join(f"`{name}`" for name in STATE_OPCODES.values())
+    + " do not occur. `memory.init` may.",
+    "function-size": f"No function has more than {_size(admission.MAX_FUNCTION_BYTES)} of code.",
+    "function-effort": "No function asks too much of an optimizing compiler: roughly, the number of places "
+    f"where control flow meets times the number of values is at most {admission.MAX_FUNCTION_EFFORT:,}.",
+    "module-effort": f"All functions together ask at most {admission.MAX_MODULE_EFFORT:,} of it.",
+}
+"""
+What a module must be, by the name of the rule that a refusal carries.
+"""
+
+
+def rules() -> Iterator[str]:
+    """
+    The table of what a module must be.
+    """
+    yield from _table(("rule", "what must hold"), ((f"`{rule}`", text) for rule, text in RULES.items()))
 
 
 def statuses() -> Iterator[str]:
@@ -156,6 +215,8 @@ def limits() -> Iterator[str]:
         ("limit", "default", "bounds"),
         ((f"`{name}`", _quantity(name, value), texts[name]) for name, value in Limits().to_wire().items()),
     )
+    yield ""
+    yield f"Besides, the frames of a slice have {_size(MAX_STACK_BYTES)} of stack; deeper recursion traps."
 
 
 def codec_bounds() -> Iterator[str]:
@@ -233,6 +294,7 @@ def example(path: str, language: str) -> Callable[[], Iterator[str]]:
 
 
 PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
+    "rules": rules,
     "statuses": statuses,
     "kinds": kinds,
     "levels": levels,
@@ -278,7 +340,7 @@ def _values(label: str, values: type[IntEnum]) -> Iterator[str]:
 
 
 def _quantity(name: str, value: int) -> str:
-    return show_bytes(value).replace(".0 ", " ") if name.endswith("_bytes") else f"{value:,}"
+    return _size(value) if name.endswith("_bytes") else f"{value:,}"
 
 
 def _attributes(documented: type) -> dict[str, str]:

@@ -4,6 +4,7 @@ The documents agree with the tables and files that they speak of.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -94,6 +95,21 @@ def test_every_narrower_condition_belongs_to_a_status_of_its_import() -> None:
     assert {status for entry in abi.IMPORTS for status in entry.wakes if status < 0} == set(
         reference.WAKE_CONDITIONS
     )
+
+
+def test_every_rule_of_admission_is_in_the_specification() -> None:
+    """
+    The table has the rules that a refusal can carry, no more and no less.
+    """
+    source = (ROOT / "runner" / "kernel" / "admission.py").read_text(encoding="utf-8")
+    refusals = [
+        node.args[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "ModuleRejected"
+    ]
+    rules = {rule.value for rule in refusals if isinstance(rule, ast.Constant)}
+    assert len(refusals) == sum(isinstance(rule, ast.Constant) for rule in refusals)
+    assert set(load_reference().RULES) == rules
 
 
 @pytest.mark.parametrize(
