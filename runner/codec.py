@@ -31,6 +31,7 @@ MAX_ITEMS = 65_536
 Data items in one payload, keys included; bounds a decode to some tens of milliseconds.
 """
 
+_INLINE = 24
 _ARGUMENT_BYTES = {24: 1, 25: 2, 26: 4, 27: 8}
 _SMALLEST_ARGUMENT = {24: 24, 25: 1 << 8, 26: 1 << 16, 27: 1 << 32}
 _FALSE, _TRUE, _NULL, _HALF, _SINGLE, _DOUBLE = 20, 21, 22, 25, 26, 27
@@ -53,12 +54,12 @@ def encode(value: Value) -> bytes:
     The one encoding of `value`.
 
     Raises:
-        TypeError: If the value, or one inside it, is of no payload type.
+        TypeError: If the value, or one inside it, is of no payload type, or text that UTF-8 can't say.
     """
     try:
         data = cbor2.dumps(value, canonical=True)
         _scan(data)
-    except (CodecError, cbor2.CBOREncodeError) as error:
+    except (CodecError, cbor2.CBOREncodeError, UnicodeEncodeError) as error:
         msg = f"not a payload value: {error}"
         raise TypeError(msg) from error
     return data
@@ -137,7 +138,7 @@ def _argument(data: bytes, position: int, info: int, major: int, start: int) -> 
     """
     if major == _SIMPLE and info not in (_FALSE, _TRUE, _NULL, _HALF, _SINGLE, _DOUBLE):
         _fail("simple value is not allowed", start)
-    if info < 24:
+    if info < _INLINE:
         return info, position
     width = _ARGUMENT_BYTES.get(info)
     if width is None:
