@@ -31,13 +31,15 @@ class Image:
 
     Raises:
         ValueError: If the mind is not well formed.
+        HostExhausted: If the process can hold no more images.
     """
 
     def __init__(self, mind: Mind, *, root: Image | None = None, copied: bool = False) -> None:
         mind.check()
         self.memory_bytes = mind.memory_bytes
         self.globals = mind.globals
-        self.root = root or self
+        # No reference to itself: an image must go, with its descriptor, when the last instance does.
+        self._base = root
         self.copied = copied
         self._overlaid = mind.pages if root else {}
         pages = {index: page for index, page in mind.pages.items() if root or page != ZERO_PAGE}
@@ -46,6 +48,13 @@ class Image:
         self._nonzero = frozenset(index for index, page in pages.items() if page != ZERO_PAGE)
         self.page_digests = page_digests(pages)
         self.backing = back(mind.memory_bytes, pages, copied=copied)
+
+    @property
+    def root(self) -> Image:
+        """
+        The agent's image: this one, unless it is an overlay.
+        """
+        return self._base or self
 
     @cached_property
     def digest(self) -> bytes:

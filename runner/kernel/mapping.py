@@ -21,8 +21,10 @@ import os
 import re
 import sys
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from runner.errors import HostExhausted
 from runner.kernel.state import PAGE_BYTES
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ class Backing(ABC):
     def lay(self, address: int) -> None:
         """
         Make the `size_bytes` at `address` hold these pages.
+
+        Raises:
+            HostExhausted: If the process can hold no more memory maps.
         """
 
     @abstractmethod
@@ -92,32 +97,40 @@ class CopiedBacking(Backing):
 class MappedBacking(Backing):
     """
     The Linux way: a sealed memory file, mapped copy-on-write.
+
+    Raises:
+        HostExhausted: If the process can hold no more memory files.
     """
+
+    _fd = -1
 
     def __init__(self, size_bytes: int, pages: Mapping[int, bytes]) -> None:
         super().__init__(size_bytes)
-        self._fd = os.memfd_create("runner-image", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self._fd, size_bytes)
-        for index, page in pages.items():
-            os.pwrite(self._fd, page, index * PAGE_BYTES)
-        # Nobody may change what instances stand on, or take it away under them: that would be a
-        # bus error in the middle of a guest.
-        _seal(self._fd)
+        try:
+            self._fd = os.memfd_create("runner-image", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(self._fd, size_bytes)
+            for index, page in pages.items():
+                os.pwrite(self._fd, page, index * PAGE_BYTES)
+            # Nobody may change what instances stand on, or take it away under them: that would be a
+            # bus error in the middle of a guest.
+            _seal(self._fd)
+        except OSError as error:
+            raise HostExhausted(str(error)) from error
 
     def __del__(self) -> None:
         """
         Mappings outlive the descriptor, so instances are not disturbed.
         """
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def lay(self, address: int) -> None:
         if not self.size_bytes:
             return
-        mapped = _libc().mmap(
-            address, self.size_bytes, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, self._fd, 0
-        )
+        mapped = _libc().mmap(address, self.size_bytes, _PROT_READ_WRITE, _MAP_PRIVATE_FIXED, self._fd, 0)
         if mapped != address:
-            raise OSError(ctypes.get_errno(), "mapping an image failed; see vm.max_map_count")
+            problem = os.strerror(ctypes.get_errno())
+            raise HostExhausted(f"mapping an image failed: {problem}")
 
     def page(self, index: int) -> bytes:
         return os.pread(self._fd, PAGE_BYTES, index * PAGE_BYTES) or ZERO_PAGE
@@ -125,7 +138,11 @@ class MappedBacking(Backing):
     def touched(self, address: int, size_bytes: int) -> Iterable[int]:
         first = address // _HOST_PAGE_BYTES * _PAGEMAP_ENTRY_BYTES
         count = size_bytes // _HOST_PAGE_BYTES * _PAGEMAP_ENTRY_BYTES
-        entries = os.pread(_pagemap(), count, first)
+        try:
+            entries = os.pread(_pagemap(), count, first)
+        except OSError:
+            # A forked child has to open its own, and may have no descriptor left.
+            entries = b""
         if len(entries) != count:
             return range(size_bytes // PAGE_BYTES)
         # Little-endian entries: the flags are in the last byte of each.
@@ -152,7 +169,7 @@ def back(size_bytes: int, pages: Mapping[int, bytes], *, copied: bool = False) -
 
 def can_map() -> bool:
     """
-    Whether this system maps images: Linux, with a page map that this process may read.
+    Whether this system maps images: Linux, with a page map that this process may read, and that is true.
     """
     if sys.platform != "linux" or sys.byteorder != "little":
         return False
@@ -160,7 +177,24 @@ def can_map() -> bool:
         _pagemap()
     except OSError:
         return False
-    return True
+    return _page_map_is_true()
+
+
+@cache
+def _page_map_is_true() -> bool:
+    """
+    Whether a page that was written is among those touched. Where a sandbox shows an empty page map, what
+    guests write would get lost without a trace.
+    """
+    size_bytes = 16 * _HOST_PAGE_BYTES
+    backing = MappedBacking(size_bytes, {})
+    with mmap.mmap(-1, size_bytes) as area:
+        view = ctypes.c_char.from_buffer(area)
+        address = ctypes.addressof(view)
+        del view
+        backing.lay(address)
+        area[-1] = 1
+        return size_bytes // PAGE_BYTES - 1 in set(backing.touched(address, size_bytes))
 
 
 _state: dict[str, tuple[int, int]] = {}
