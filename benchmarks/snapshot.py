@@ -28,7 +28,7 @@ def dirty(machine: Machine, pages: int) -> None:
     """
     Write to `pages` pages of an instance, as a guest would, spread over its memory.
     """
-    instance = machine._instance  # noqa: SLF001 - stands for a guest's own stores
+    instance = machine._body  # noqa: SLF001 - stands for a guest's own stores
     step = machine.memory_bytes // PAGE_BYTES // (pages + 1) or 1
     for count in range(1, pages + 1):
         content = count.to_bytes(8, "little") * 64

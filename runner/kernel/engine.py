@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import threading
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,9 +25,9 @@ EPOCH_TICK_MS: Final = 10
 How often the host must call `Engine.tick` while a guest runs; the grain of wall deadlines.
 """
 
-MAX_DEADLINE_TICKS: Final = 1 << 20
+MAX_DEADLINE_TICKS: Final = 1 << 18
 """
-Longest wall deadline of one slice, about three hours.
+Longest wall deadline of one slice, about 44 minutes: `interrupt` has to step over all of them.
 """
 
 MAX_STACK_BYTES: Final = 1 << 20
@@ -100,8 +101,12 @@ class Engine:
         if self.settings.target is not None:
             config.target = self.settings.target
         self.wasmtime = wasmtime.Engine(config)
+        # Reentrant: a signal's handler may interrupt the thread that holds it.
+        self._lock = threading.RLock()
         self._interrupted = False
+        self._interrupts = 0
         self._longest_ticks = 0
+        self._ticks = 0
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -154,23 +159,34 @@ class Engine:
         """
         Tell the engine that `EPOCH_TICK_MS` have passed.
         """
+        self._ticks += 1
         self.wasmtime.increment_epoch()
+
+    @property
+    def ticks(self) -> int:
+        """
+        Ticks so far, for host work to see what compiled code sees in the epoch.
+        """
+        return self._ticks
 
     def deadline_ticks(self, deadline_ms: int) -> int:
         """
         Ticks for a slice that may run `deadline_ms`; remembered, so that `interrupt` can outrun it.
         """
-        ticks = min(-(-deadline_ms // EPOCH_TICK_MS) + 1, MAX_DEADLINE_TICKS)
-        self._longest_ticks = max(self._longest_ticks, ticks)
+        ticks = min(-(-max(deadline_ms, 0) // EPOCH_TICK_MS) + 1, MAX_DEADLINE_TICKS)
+        with self._lock:
+            self._longest_ticks = max(self._longest_ticks, ticks)
         return ticks
 
     def interrupt(self) -> None:
         """
         End every slice that runs now, and any that starts before `resume`; each reports `Interrupted`.
         """
-        self._interrupted = True
-        for _ in range(self._longest_ticks + 1):
-            self.wasmtime.increment_epoch()
+        with self._lock:
+            self._interrupted = True
+            self._interrupts += 1
+            for _ in range(self._longest_ticks + 1):
+                self.tick()
 
     def resume(self) -> None:
         """
@@ -184,6 +200,13 @@ class Engine:
         Whether `interrupt` was called and `resume` was not.
         """
         return self._interrupted
+
+    @property
+    def interrupts(self) -> int:
+        """
+        How often `interrupt` was called: tells a slice of an interrupt that was undone meanwhile.
+        """
+        return self._interrupts
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ WebAssembly memory can't shrink and an instance that trapped is in no defined st
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import wasmtime
 
@@ -16,6 +16,7 @@ from runner.errors import HostExhausted, MemoryExceeded
 from runner.kernel.abi import MEMORY_EXPORT, WASM_PAGE_BYTES
 from runner.kernel.mapping import ZERO_PAGE
 from runner.kernel.state import PAGE_BYTES, Mind
+from runner.kernel.trap import trapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from runner.kernel.image import Image
     from runner.kernel.limits import Limits
     from runner.kernel.program import Program
+
+_UNBOUNDED: Final = (1 << 62) - 1
 
 
 class Instance:
@@ -35,6 +38,7 @@ class Instance:
 
     Raises:
         MemoryExceeded: If the module starts with more than `limits` allow.
+        GuestTrapped: If a data or element segment does not lie where the module puts it.
         HostExhausted: If the process can hold no more instances.
     """
 
@@ -47,16 +51,22 @@ class Instance:
             raise MemoryExceeded(admitted.memory_min_bytes + admitted.table_bytes, limits.memory_bytes)
         self.store = wasmtime.Store(program.engine.wasmtime)
         self.store.set_limits(memory_size=room_bytes, instances=1, memories=1)
+        # Admission left no start function, so nothing of the guest runs here; but segments and globals with
+        # computed offsets or references are laid by generated code, which counts fuel and time like any
+        # other. It is bounded by the module's size.
+        self.store.set_fuel(_UNBOUNDED)
+        self.store.set_epoch_deadline(_UNBOUNDED)
         try:
-            # Admission left no start function, so nothing of the guest runs here.
             instance = program.linked.instantiate(self.store)
+        except wasmtime.Trap as trap:
+            raise trapped(trap) from trap
         except wasmtime.WasmtimeError as error:
             raise HostExhausted(str(error)) from error
         self.exports: Any = instance.exports(self.store)
         self.memory: Any = self.exports[MEMORY_EXPORT]
         self.deliver: Any = self.exports["agent_deliver"]
         self.wake: Any = self.exports["agent_wake"]
-        self.globals = tuple(self.exports[slot.export] for slot in admitted.globals)
+        self.globals: Any = tuple(self.exports[slot.export] for slot in admitted.globals)
 
     @classmethod
     def thaw(cls, program: Program, limits: Limits, image: Image, mind: Mind | None) -> Instance:
@@ -70,11 +80,8 @@ class Instance:
         instance = cls(program, limits)
         # Only a boot needs the rest of the exports; thousands of idle instances do not.
         instance.exports = None
-        instance._resize(mind.memory_bytes if mind else image.memory_bytes, program, limits)  # noqa: SLF001
-        try:
-            image.backing.lay(instance.address)
-        except OSError as error:
-            raise HostExhausted(str(error)) from error
+        instance._resize(mind.memory_bytes if mind else image.memory_bytes, program, limits)
+        image.backing.lay(instance.address)
         if mind is not None:
             for index, page in mind.pages.items():
                 ctypes.memmove(instance.address + index * PAGE_BYTES, page, PAGE_BYTES)

@@ -45,6 +45,7 @@ def build_linker(engine: Engine, granted: frozenset[str], denied: frozenset[str]
     A linker with a host function for each granted operation.
 
     Args:
+        engine: Of the modules that will be linked.
         granted: Operations that act.
         denied: Operations that are present but answer `Status.DENIED`: for a guest whose engine imports
             more than the agent uses. Must not overlap with `granted`.
@@ -70,4 +71,6 @@ def _granted(entry: Entry) -> Callable[..., int]:
 
 
 def _denied(*_args: int) -> int:
+    # Also a refusal is host work, which fuel must bound.
+    _running.slice.charge(0)
     return Status.DENIED

@@ -23,19 +23,20 @@ from runner import codec
 from runner.errors import (
     DeadlineExceeded,
     FuelExhausted,
-    GuestTrapped,
     Interrupted,
     LimitExceeded,
+    MemoryExceeded,
     ProtocolViolation,
     RunnerError,
 )
 from runner.kernel.abi import DeliveryKind, Status
-from runner.kernel.fit import check_fit
+from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
 from runner.kernel.linker import running
 from runner.kernel.mind_digest import mind_digest, page_digests
 from runner.kernel.slice import LogLine, Reply, Slice
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import MAX_NUMBER, Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.trap import trapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from runner.kernel.program import Program
 
 _CANCELLED: Final = codec.encode({"kind": "cancelled", "message": "cancelled by the agent"})
-_MAX_FRAMES: Final = 8
-_MAX_NAME: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +146,13 @@ class Machine:
     """
 
     __slots__ = (
+        "_body",
         "_calls",
         "_entropy",
         "_entropy_used",
-        "_instance",
         "_last_delivery",
         "_next_call",
         "_restored",
-        "_settled",
         "_undo",
         "image",
         "keeps_snapshots",
@@ -180,10 +178,10 @@ class Machine:
         self._calls: dict[int, Call] = {}
         self._next_call = 1
         self._last_delivery = 0
-        self._settled = 0
         self._restored: Restored | None = None
         self._undo: _Undo | None = None
-        self._instance = Instance.thaw(program, limits, image, None)
+        # The live instantiation; after a failure, the mind that the next one starts from.
+        self._body: Instance | Mind = Instance.thaw(program, limits, image, None)
 
     @classmethod
     def thaw(
@@ -215,9 +213,7 @@ class Machine:
             MemoryExceeded: If the mind is larger than `limits` allow.
             HostExhausted: If the process can hold no more instances.
         """
-        minds = [state.mind, *([state.delivery.before] if state.delivery else [])]
-        for mind in minds:
-            check_fit(mind, program.admitted, at_least_bytes=image.root.memory_bytes)
+        check_state(state, program.admitted, at_least_bytes=image.root.memory_bytes)
         machine = cls.__new__(cls)
         machine.program = program
         machine.image = image
@@ -228,15 +224,15 @@ class Machine:
         machine._calls = {call.number: call for call in state.calls}
         machine._next_call = state.next_call
         machine._last_delivery = state.last_delivery
-        machine._settled = 0
         machine._restored = restored or state.restored
         machine._undo = None
         if state.delivery is not None:
             opened = state.delivery
             calls = {call.number: call for call in opened.calls_before}
-            machine._undo = _Undo(opened.number, opened.fuel, opened.before, calls, list(opened.answers))
+            fuel = min(opened.fuel, limits.fuel)
+            machine._undo = _Undo(opened.number, fuel, opened.before, calls, list(opened.answers))
         at_image = image.root is not image
-        machine._instance = Instance.thaw(program, limits, image, None if at_image else state.mind)
+        machine._body = Instance.thaw(program, limits, image, None if at_image else state.mind)
         return machine
 
     # -- looking ------------------------------------------------------------------------------
@@ -273,7 +269,7 @@ class Machine:
         """
         Size of the linear memory now.
         """
-        return self._instance.memory_bytes
+        return self._body.memory_bytes
 
     def freeze(self) -> MachineState:
         """
@@ -286,7 +282,7 @@ class Machine:
                 undo.delivery, undo.fuel, undo.before, tuple(undo.calls.values()), tuple(undo.answers)
             )
         return MachineState(
-            mind=self._instance.freeze(self.image),
+            mind=self._mind(),
             calls=self.calls,
             next_call=self._next_call,
             last_delivery=self._last_delivery,
@@ -300,7 +296,10 @@ class Machine:
         """
         Digest of the mind now: equal for equal memory and globals, however it came about.
         """
-        return digest_of(self._instance.freeze(self.image), self.image)
+        return digest_of(self._mind(), self.image)
+
+    def _mind(self) -> Mind:
+        return self._body if isinstance(self._body, Mind) else self._body.freeze(self.image)
 
     # -- stepping -----------------------------------------------------------------------------
 
@@ -310,31 +309,35 @@ class Machine:
 
         Args:
             event: What the instance learns.
-            deadline_ms: Wall time for this slice; by default `limits.timeout_ms`.
+            deadline_ms: Wall time for this slice; by default, and at most, `limits.timeout_ms`.
 
         Raises:
             ValueError: If the host broke the protocol: a delivery while one is open or out of order, a
                 wake for a call that is not in flight. Nothing has changed.
-            LimitExceeded: If the payload is larger than `limits.payload_bytes`. Nothing has changed.
+            LimitExceeded: If the payload is larger than `limits.payload_bytes`, or the delivery's number is
+                more than a guest can be told. Nothing has changed.
+            HostExhausted: If the process can hold no more instances, and this one has to be made anew after
+                a failure. Nothing has changed: the same step may be tried again.
         """
         payload = event.payload if isinstance(event, Deliver) else event.answer.payload
         if len(payload) > self.limits.payload_bytes:
             raise LimitExceeded("payload_bytes", len(payload), self.limits.payload_bytes)
+        instance = self._revive()
         if isinstance(event, Deliver):
             undo = self._open(event)
-            entry, args = self._instance.deliver, (event.number, int(event.kind), len(payload))
+            entry, args = instance.deliver, (event.number, int(event.kind), len(payload))
         else:
             undo = self._receive(event.answer)
             answer = event.answer
-            entry, args = self._instance.wake, (answer.call, answer.status, len(payload))
+            entry, args = instance.wake, (answer.call, int(answer.status), len(payload))
         current = Slice(
-            store=self._instance.store,
-            memory=self._instance.memory,
+            store=instance.store,
+            memory=instance.memory,
             limits=self.limits,
             payload=payload,
             now_ms=event.now_ms,
             delivery=undo.delivery,
-            settled=self._settled,
+            last_delivery=self._last_delivery,
             in_flight=set(self._calls),
             next_call=self._next_call,
             entropy=self._entropy,
@@ -346,14 +349,17 @@ class Machine:
             failure, fuel = self._run(current, entry, args, undo.fuel, deadline_ms)
         except BaseException:
             # A bug of ours, or Ctrl-C inside a host function: the guest must not be left half way.
-            self._roll_back(undo, current)
+            self._roll_back(undo)
             raise
+        finally:
+            # Never taken back, so that neither a late answer nor a nonce can meet its double.
+            self._next_call, self._entropy_used = current.next_call, current.entropy_used
         if failure is None and current.delivery and not current.in_flight:
             failure = ProtocolViolation(
                 "stalled", "guest returned without a reply and with nothing in flight"
             )
         if failure is not None:
-            return self._fail(undo, current, failure)
+            return self._fail(undo, failure)
         return self._commit(undo, current, fuel)
 
     def abandon(self, failure: RunnerError) -> StepResult:
@@ -367,14 +373,12 @@ class Machine:
         if self._undo is None:
             msg = "no delivery is open"
             raise ValueError(msg)
-        current = Slice(
-            self._instance.store,
-            self._instance.memory,
-            self.limits,
-            next_call=self._next_call,
-            entropy_used=self._entropy_used,
-        )
-        return self._fail(self._undo, current, failure)
+        return self._fail(self._undo, failure)
+
+    def _revive(self) -> Instance:
+        if isinstance(self._body, Mind):
+            self._body = Instance.thaw(self.program, self.limits, self.image.root, self._body)
+        return self._body
 
     def _open(self, event: Deliver) -> _Undo:
         if self._undo is not None:
@@ -383,8 +387,10 @@ class Machine:
         if event.number <= self._last_delivery:
             msg = f"delivery {event.number} does not follow {self._last_delivery}"
             raise ValueError(msg)
-        self._last_delivery = event.number
+        if event.number > MAX_NUMBER:
+            raise LimitExceeded("delivery_number", event.number, MAX_NUMBER)
         self._undo = self._checkpoint(event.number)
+        self._last_delivery = event.number
         return self._undo
 
     def _receive(self, answer: Answer) -> _Undo:
@@ -399,8 +405,7 @@ class Machine:
         return undo
 
     def _checkpoint(self, delivery: int) -> _Undo:
-        before = self._instance.freeze(self.image)
-        return _Undo(delivery, self.limits.fuel, before, dict(self._calls))
+        return _Undo(delivery, self.limits.fuel, self._mind(), dict(self._calls))
 
     def _run(
         self,
@@ -413,7 +418,9 @@ class Machine:
         """
         Run the slice; why it failed, and the fuel that is left.
         """
-        return run_guest(self.program, current, entry, args, fuel, deadline_ms or self.limits.timeout_ms)
+        timeout_ms = self.limits.timeout_ms
+        deadline_ms = timeout_ms if deadline_ms is None else min(deadline_ms, timeout_ms)
+        return run_guest(self.program, current, entry, args, fuel, deadline_ms)
 
     def _commit(self, undo: _Undo, current: Slice, fuel: int) -> StepResult:
         spent = undo.fuel - fuel
@@ -422,9 +429,6 @@ class Machine:
         cancelled = set(current.cancelled)
         calls = tuple(call for call in current.calls if call.number not in cancelled)
         self._calls.update((call.number, call) for call in calls)
-        self._next_call = current.next_call
-        self._entropy_used = current.entropy_used
-        self._settled = current.settled
         undo.fuel = fuel
         # Should the delivery fail later, the guest will again wait for what it cancelled in it.
         undo.answers.extend(
@@ -443,9 +447,9 @@ class Machine:
             fuel=spent,
         )
 
-    def _fail(self, undo: _Undo, current: Slice, failure: RunnerError) -> StepResult:
+    def _fail(self, undo: _Undo, failure: RunnerError) -> StepResult:
         abandoned = tuple(number for number in self._calls if number not in undo.calls)
-        self._roll_back(undo, current)
+        self._roll_back(undo)
         undone = tuple(undo.answers)
         if not undo.delivery:
             # An answer that failed outside any delivery would fail again: its call is over.
@@ -460,18 +464,11 @@ class Machine:
             undone=undone,
         )
 
-    def _roll_back(self, undo: _Undo, current: Slice) -> None:
-        """
-        Raises:
-            HostExhausted: If the process can hold no more instances; this one is lost.
-        """
-        # First, so that the new one can take its place among the process's memory maps.
-        del self._instance
+    def _roll_back(self, undo: _Undo) -> None:
+        # Not made anew before it is needed: that may fail, and then nothing must have been half done.
+        self._body = undo.before
         self._calls = dict(undo.calls)
-        self._next_call = current.next_call
-        self._entropy_used = current.entropy_used
         self._undo = None
-        self._instance = Instance.thaw(self.program, self.limits, self.image.root, undo.before)
 
 
 def run_guest(
@@ -486,42 +483,34 @@ def run_guest(
     Call one export under fuel and a wall deadline; why it failed, and the fuel that is left.
     """
     engine, store = program.engine, current.store
+    ticks, interrupts = engine.deadline_ticks(deadline_ms), engine.interrupts
+    last_tick = engine.ticks + ticks
     store.set_fuel(fuel)
-    store.set_epoch_deadline(engine.deadline_ticks(deadline_ms))
+    store.set_epoch_deadline(ticks)
     if engine.interrupted:
         return Interrupted(), 0
+    current.is_overdue = lambda: engine.ticks >= last_tick
     try:
         with running(current):
             entry(store, *args)
     except wasmtime.Trap as trap:
-        return _trapped(trap, program, current, deadline_ms), 0
+        code = trap.trap_code
+        if code is wasmtime.TrapCode.INTERRUPT:
+            current.late = True
+        elif code is wasmtime.TrapCode.OUT_OF_FUEL:
+            store.set_fuel(0)
+        else:
+            return trapped(trap), 0
     except wasmtime.WasmtimeError:
-        # The one way for a call to fail without a trap: an exception that nobody caught.
-        return GuestTrapped("uncaught_exception"), 0
+        # The one way for a call to fail without a trap: exceptions that the guest holds on to have filled
+        # the heap that the engine keeps for them, which is bounded like the memory.
+        return MemoryExceeded(current.limits.memory_bytes, current.limits.memory_bytes), 0
+    if current.late:
+        stopped = engine.interrupts != interrupts
+        return Interrupted() if stopped else DeadlineExceeded("timeout_ms", deadline_ms, deadline_ms), 0
     left = store.get_fuel()
     # Host work that could not be paid for leaves no fuel and must not count as done.
     return (None, left) if left else (FuelExhausted(current.limits.fuel), 0)
-
-
-def _trapped(trap: wasmtime.Trap, program: Program, current: Slice, deadline_ms: int) -> RunnerError:
-    code = trap.trap_code
-    if code is wasmtime.TrapCode.OUT_OF_FUEL:
-        return FuelExhausted(current.limits.fuel)
-    if code is wasmtime.TrapCode.INTERRUPT:
-        if program.engine.interrupted:
-            return Interrupted()
-        return DeadlineExceeded("timeout_ms", deadline_ms, deadline_ms)
-    name = code.name.lower() if code else "unknown"
-    frames = tuple(_frame_name(frame) for frame in trap.frames[:_MAX_FRAMES])
-    return GuestTrapped(name, frames)
-
-
-def _frame_name(frame: wasmtime.Frame) -> str:
-    try:
-        name = frame.func_name
-    except UnicodeDecodeError:
-        name = None
-    return (name or f"function {frame.func_index}")[:_MAX_NAME]
 
 
 def digest_of(mind: Mind, image: Image) -> bytes:

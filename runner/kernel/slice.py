@@ -11,13 +11,15 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runner import codec
 from runner.kernel.abi import Entry, LogLevel, Status
-from runner.kernel.state import Call, Restored
+from runner.kernel.state import MAX_NUMBER, Call, Restored
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import wasmtime
 
     from runner.kernel.limits import Limits
@@ -34,7 +36,6 @@ Fuel for each byte that the host checks or copies.
 """
 
 _U32: Final = 0xFFFF_FFFF
-_MAX_CALL_NUMBER: Final = 0x7FFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,10 @@ class Payload(NamedTuple):
     value: codec.Value
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Slice:
     """
@@ -91,12 +96,16 @@ class Slice:
         now_ms: What `agent.now` answers.
         booting: Whether this is `agent_start`, where only logging is possible.
         delivery: The open delivery, or 0.
-        settled: The delivery that was answered last, or 0.
+        last_delivery: Highest delivery number seen: whichever else is not above it has ended.
         in_flight: Numbers of calls in flight; cancelled ones leave it.
         next_call: Number of the next call.
         entropy: Seed of the random stream; `entropy_used` counts requests to it.
         keeps_snapshots: What `agent.snapshot` answers.
         restored: What `agent.restored` answers.
+        is_overdue: Whether the slice's wall time is over. Compiled code looks at loops and function
+            entries; between them a guest may call the host any number of times, so the host looks too.
+        stopped: Whether the host took the guest's fuel away.
+        late: Whether it did so because the wall time was over.
     """
 
     store: wasmtime.Store
@@ -106,13 +115,16 @@ class Slice:
     now_ms: int = 0
     booting: bool = False
     delivery: int = 0
-    settled: int = 0
+    last_delivery: int = 0
     in_flight: set[int] = field(default_factory=set)
     next_call: int = 1
     entropy: bytes = b""
     entropy_used: int = 0
     keeps_snapshots: bool = False
     restored: Restored | None = None
+    is_overdue: Callable[[], bool] = _never
+    stopped: bool = False
+    late: bool = False
     taken: int = 0
     calls: list[Call] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
@@ -150,11 +162,16 @@ class Slice:
 
     def charge(self, size_bytes: int) -> bool:
         """
-        Take fuel for host work; false when there isn't enough, and then the guest stops at its next step.
+        Take fuel for host work; false when there isn't enough, or no time. Then the guest stops at its next
+        step, and whatever it still asks for before that is not done.
         """
+        if self.stopped:
+            return False
         left = self.store.get_fuel() - HOST_CALL_FUEL - size_bytes * HOST_BYTE_FUEL
-        self.store.set_fuel(max(left, 0))
-        return left >= 0
+        self.late = self.is_overdue()
+        self.stopped = self.late or left < 0
+        self.store.set_fuel(0 if self.stopped else left)
+        return not self.stopped
 
     # -- operations that leave the instance ---------------------------------------------------
 
@@ -181,7 +198,7 @@ class Slice:
         return (
             len(self.calls) < self.limits.calls_per_slice
             and len(self.in_flight) < self.limits.calls_in_flight
-            and self.next_call <= _MAX_CALL_NUMBER
+            and self.next_call <= MAX_NUMBER
         )
 
     def _payload(self, ptr: int, length: int) -> Payload | Status:
@@ -202,18 +219,20 @@ class Slice:
         """
         `agent.take`.
         """
-        chunk = self.payload[self.taken : self.taken + (length & _U32)]
-        if not self.charge(len(chunk)) or not self.write(ptr, chunk):
+        size = min(length & _U32, len(self.payload) - self.taken)
+        fits = self._address(ptr, size) is not None
+        if not self.charge(size if fits else 0) or not fits:
             return Status.FAULT
-        self.taken += len(chunk)
-        return len(chunk)
+        self.write(ptr, self.payload[self.taken : self.taken + size])
+        self.taken += size
+        return size
 
     def settle(self, delivery: int, ptr: int, length: int, *, ok: bool) -> int:
         """
         `agent.reply` and `agent.fail`.
         """
         if delivery != self.delivery or not delivery:
-            return Status.SETTLED if delivery and delivery == self.settled else Status.NOT_FOUND
+            return Status.SETTLED if 0 < delivery <= self.last_delivery else Status.NOT_FOUND
         if length & _U32 > self.limits.reply_bytes:
             return Status.LIMIT
         payload = self._payload(ptr, length)
@@ -222,7 +241,7 @@ class Slice:
         if not ok and not _is_failure(payload.value):
             return Status.INVALID
         self.reply = Reply(delivery, ok, payload.data)
-        self.settled, self.delivery = delivery, 0
+        self.delivery = 0
         return Status.OK
 
     def cancel(self, call: int) -> int:
@@ -340,7 +359,7 @@ def _fail(current: Slice, *args: int) -> int:
     return current.settle(*args, ok=False)
 
 
-_LOCAL: Final[dict[str, Any]] = {
+_LOCAL: Final[dict[str, Callable[..., int]]] = {
     "take": Slice.take,
     "reply": _reply,
     "fail": _fail,

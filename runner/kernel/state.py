@@ -22,6 +22,12 @@ All that 32-bit addresses reach.
 """
 
 
+MAX_NUMBER: Final = 0x7FFF_FFFF
+"""
+Calls and deliveries are numbered by positive `i32`.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Mind:
     """

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from runner.kernel.wasm.code import Body
     from runner.kernel.wasm.module import FunctionType, Module
 
+MAX_CASES: Final = 65_000
+"""
+Targets of one `br_table`; the engine's compiler gives up at 65,520.
+"""
+
 _LOOP: Final = 0x03
 _TRY_TABLE: Final = 0x1F
 _BLOCKS: Final = frozenset({0x02, _LOOP, 0x04, _TRY_TABLE})
@@ -94,7 +99,7 @@ def survey(module: Module, body: Body, kind: FunctionType) -> Survey:
         elif opcode in _BRANCHES:
             meetings += 1
         elif opcode == _BR_TABLE:
-            cases += _operand(module, offset)
+            cases += Reader(module.wasm, offset + 1, body.end).count("br_table", MAX_CASES)
         elif opcode in STATE_OPCODES and state_change is None:
             state_change = STATE_OPCODES[opcode]
     meetings += calls * handlers * _HANDLER_WEIGHT
