@@ -267,8 +267,9 @@ class _Live:
                 watchers.cancel_scope.cancel()
                 if self._options.snapshot:
                     self._snapshot("")
-            self._clock.lap("serve")
-            return self._report()
+        # Outside: what is raised inside a task group comes out as a group.
+        self._clock.lap("serve")
+        return self._report()
 
     async def _deliveries(
         self, session: Session, value: Value, *, restored: bool
