@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from runner.kernel.mapping import ZERO_PAGE, back
-from runner.kernel.mind_digest import mind_digest, page_digests
+from runner.kernel.mind_digest import PageDigests
 from runner.kernel.state import Mind
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Image:
         if root:
             pages = root.nonzero_pages | pages
         self._nonzero = frozenset(index for index, page in pages.items() if page != ZERO_PAGE)
-        self.page_digests = page_digests(pages)
+        self.page_digests = PageDigests(pages)
         self.backing = back(mind.memory_bytes, pages, copied=copied)
 
     @property
@@ -61,7 +61,7 @@ class Image:
         """
         Digest of the mind that this image holds.
         """
-        return mind_digest(self.memory_bytes, self.page_digests, self.globals)
+        return self.page_digests.mind_digest(self.memory_bytes, self.globals, {})
 
     @property
     def nonzero_pages(self) -> dict[int, bytes]:

@@ -33,7 +33,6 @@ from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
 from runner.kernel.linker import running
-from runner.kernel.mind_digest import mind_digest, page_digests
 from runner.kernel.slice import LogLine, Reply, Slice
 from runner.kernel.state import MAX_NUMBER, Answer, Call, MachineState, Mind, OpenDelivery, Restored
 from runner.kernel.trap import trapped
@@ -517,6 +516,4 @@ def digest_of(mind: Mind, image: Image) -> bytes:
     """
     Digest of a mind that was frozen over `image` or an overlay of it.
     """
-    root = image.root
-    kept = {index: value for index, value in root.page_digests.items() if index not in mind.pages}
-    return mind_digest(mind.memory_bytes, kept | page_digests(mind.pages), mind.globals)
+    return image.root.page_digests.mind_digest(mind.memory_bytes, mind.globals, mind.pages)
