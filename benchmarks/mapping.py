@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import wasmtime
 
@@ -78,7 +78,7 @@ def _by_backing(
 
     def start() -> object:
         store = _store(engine)
-        exports = prepared.instantiate(store).exports(store)
+        exports: Any = prepared.instantiate(store).exports(store)
         backing.lay(ctypes.addressof(exports["memory"].data_ptr(store).contents))
         exports["touch"](store)
         return store, backing
@@ -94,7 +94,7 @@ def _by_module(engine: wasmtime.Engine, image: bytes) -> Callable[[], object]:
     def start() -> object:
         store = _store(engine)
         memory = wasmtime.Instance(store, holder, []).exports(store)["memory"]
-        exports = wasmtime.Instance(store, code, [memory]).exports(store)
+        exports: Any = wasmtime.Instance(store, code, [memory]).exports(store)
         exports["touch"](store)
         return store
 

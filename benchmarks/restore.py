@@ -5,6 +5,7 @@ Restoring by heap size: from a warm image, and from a file that is read and veri
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,14 @@ from runner.snapshot import read, write
 if TYPE_CHECKING:
     import argparse
 
+    from runner.wiring.prepare import Prepared
+
 HEAPS_MIB = (2, 16, 64)
 _BAR_MS = 0.5
+
+
+def _from_file(prepared: Prepared, path: Path) -> None:
+    Machine.thaw(prepared.program, prepared.image, prepared.limits, read(path).state)
 
 
 def measure(options: argparse.Namespace) -> list[Figure]:
@@ -36,28 +43,16 @@ def measure(options: argparse.Namespace) -> list[Figure]:
         state = machine.freeze()
         program, limits = prepared.program, prepared.limits
 
-        def warm(program=program, prepared=prepared, limits=limits, state=state) -> object:  # type: ignore[no-untyped-def]
-            return Machine.thaw(program, prepared.image, limits, state)
-
-        took = [value / 1000 for value in time_us(warm, calls=100)]
+        thaw = partial(Machine.thaw, program, limits=limits, state=state)
+        took = [value / 1000 for value in time_us(partial(thaw, image=prepared.image), calls=100)]
         figures.append(figure(f"warm, {heap_mib} MiB heap, 10 own pages", "ms", took, _BAR_MS))
-
         overlay = prepared.image.overlay(state.mind)
-
-        def shared(program=program, overlay=overlay, limits=limits, state=state) -> object:  # type: ignore[no-untyped-def]
-            return Machine.thaw(program, overlay, limits, state)
-
-        took = [value / 1000 for value in time_us(shared, calls=100)]
+        took = [value / 1000 for value in time_us(partial(thaw, image=overlay), calls=100)]
         figures.append(figure(f"warm, {heap_mib} MiB heap, own image", "ms", took, _BAR_MS))
-
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "a.snap"
             write(path, snapshot_of(prepared, machine), sync=False)
-
-            def cold(path=path, program=program, prepared=prepared, limits=limits) -> object:  # type: ignore[no-untyped-def]
-                return Machine.thaw(program, prepared.image, limits, read(path).state)
-
-            took = [value / 1000 for value in time_us(cold, calls=20)]
+            took = [value / 1000 for value in time_us(partial(_from_file, prepared, path), calls=20)]
             figures.append(figure(f"from file, {heap_mib} MiB heap, 10 own pages", "ms", took))
     return figures
 

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.agents import machine_of, message, prepared_agent, with_heap
 from benchmarks.report import Figure, figure, run, time_us
+from runner.kernel.instance import Instance
 from runner.kernel.machine import Machine, digest_of
 from runner.kernel.state import PAGE_BYTES
 from runner.snapshot import Snapshot, encode, write
@@ -29,6 +31,7 @@ def dirty(machine: Machine, pages: int) -> None:
     Write to `pages` pages of an instance, as a guest would, spread over its memory.
     """
     instance = machine._body  # noqa: SLF001 - stands for a guest's own stores
+    assert isinstance(instance, Instance)
     step = machine.memory_bytes // PAGE_BYTES // (pages + 1) or 1
     for count in range(1, pages + 1):
         content = count.to_bytes(8, "little") * 64
@@ -54,6 +57,10 @@ def snapshot_of(prepared: Prepared, machine: Machine) -> Snapshot:
     )
 
 
+def _take(prepared: Prepared, machine: Machine, path: Path, *, sync: bool) -> None:
+    write(path, snapshot_of(prepared, machine), sync=sync)
+
+
 def measure(options: argparse.Namespace) -> list[Figure]:
     """
     Figures for each heap and number of dirty pages.
@@ -70,13 +77,11 @@ def measure(options: argparse.Namespace) -> list[Figure]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "a.snap"
 
-            def take(prepared=prepared, machine=machine, path=path, sync=False) -> object:  # type: ignore[no-untyped-def]
-                return write(path, snapshot_of(prepared, machine), sync=sync)
-
+            take = partial(_take, prepared, machine, path)
             bar = _BAR_MS if (heap_mib, pages) == CASES[0] else None
-            took = [value / 1000 for value in time_us(take, calls=30)]
+            took = [value / 1000 for value in time_us(partial(take, sync=False), calls=30)]
             figures.append(figure(f"{name}, without fsync", "ms", took, bar))
-            took = [value / 1000 for value in time_us(lambda take=take: take(sync=True), rounds=5, calls=5)]
+            took = [value / 1000 for value in time_us(partial(take, sync=True), rounds=5, calls=5)]
             figures.append(figure(f"{name}, with fsync", "ms", took))
         size = len(encode(snapshot_of(prepared, machine))) / 1024
         figures.append(figure(f"{name}, file", "KiB", [size]))

@@ -12,7 +12,7 @@ recorded request can be compared byte by byte.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import cbor2
 
@@ -152,5 +152,5 @@ def _argument(data: bytes, position: int, info: int, major: int, start: int) -> 
     return argument, end
 
 
-def _fail(problem: str, offset: int) -> Any:
+def _fail(problem: str, offset: int) -> NoReturn:
     raise CodecError(problem, offset)

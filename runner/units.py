@@ -72,4 +72,4 @@ def _parse(text: str, factors: dict[str, int], forms: str) -> int:
     if rest:
         msg = f"{text!r} is not a whole number of the smallest unit"
         raise ValueError(msg)
-    return scaled
+    return int(scaled)

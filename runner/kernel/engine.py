@@ -18,7 +18,7 @@ from typing import Final
 import wasmtime
 
 from runner import codec
-from runner.errors import AgentInvalid
+from runner.errors import AgentInvalid, InternalError
 
 EPOCH_TICK_MS: Final = 10
 """
@@ -91,6 +91,9 @@ class Engine:
         self.settings = settings or EngineSettings()
         config = wasmtime.Config()
         for name, enabled in _FEATURES.items():
+            # Setting what this release's binding does not know would change nothing, silently.
+            if not isinstance(getattr(wasmtime.Config, name, None), property):
+                raise InternalError(f"this release of wasmtime has no switch for {name}")
             setattr(config, name, enabled)
         config.consume_fuel = True
         config.epoch_interruption = True

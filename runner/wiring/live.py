@@ -123,9 +123,9 @@ def _check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
         "code_digest": (prepared.admitted.code_digest, snapshot.code_digest),
         "image_digest": (prepared.image.digest, snapshot.image_digest),
     }
-    for field, (expected, found) in pairs.items():
+    for name, (expected, found) in pairs.items():
         if expected != found:
-            raise SnapshotIncompatible(field, show(expected), show(found), hint=hint)
+            raise SnapshotIncompatible(name, show(expected), show(found), hint=hint)
 
 
 def _thaw(host: Host, snapshot: Snapshot, prepared: Prepared, options: Options) -> Machine:
@@ -271,9 +271,7 @@ class _Live:
         self._clock.lap("serve")
         return self._report()
 
-    async def _deliveries(
-        self, session: Session, value: Value, *, restored: bool
-    ) -> AsyncIterator[Outcome]:
+    async def _deliveries(self, session: Session, value: Value, *, restored: bool) -> AsyncIterator[Outcome]:
         deadline_ms = self._options.deadline_ms
         if restored:
             opened = await session.finish_open(deadline_ms=deadline_ms)

@@ -81,7 +81,7 @@ def doctor(cache: Path | None = None) -> list[dict[str, Any]]:
     return [row for row in rows if row is not None]
 
 
-def _row(name: str, ok: bool, found: str, hint: str) -> dict[str, Any]:  # noqa: FBT001 - a column
+def _row(name: str, ok: bool, found: str, hint: str) -> dict[str, Any]:
     return {"name": name, "ok": ok, "found": found, "hint": "" if ok else hint}
 
 
@@ -149,7 +149,7 @@ def _describe_agent(host: Host, package: AgentPackage, grants: Grants) -> dict[s
     }
 
 
-def _describe_import(operation: str, grants: Grants, unused: bool) -> dict[str, Any]:  # noqa: FBT001
+def _describe_import(operation: str, grants: Grants, unused: bool) -> dict[str, Any]:
     decision = grants.decide(operation)
     own = operation.startswith("agent.")
     state = "unused" if unused and not own else "granted" if decision.allowed else "denied"

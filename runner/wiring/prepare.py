@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from runner.digest import show
 from runner.errors import SnapshotIncompatible
 from runner.kernel.boot import adopt, boot
+from runner.kernel.state import MachineState
 from runner.package.agent import AgentPackage, pack
 from runner.policy.grants import Binding, Grants
 from runner.snapshot import Snapshot
 from runner.snapshot import decode as decode_snapshot
 from runner.snapshot import encode as encode_snapshot
-from runner.kernel.state import MachineState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

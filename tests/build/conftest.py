@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from runner.kernel.admission import admit
 
 from runner import codec
 from runner.build import build_agent
 from runner.kernel.abi import DeliveryKind
+from runner.kernel.admission import admit
 from runner.kernel.boot import boot
 from runner.kernel.engine import Engine
 from runner.kernel.image import Image

@@ -92,8 +92,8 @@ def test_a_guest_ends_as_expected_and_the_same_process_then_runs_hello(host: Hos
         _assert_error(caught.value, case.content["error"])
     else:
         anyio.run(_deliver_all, host, case)
-    hello = Case(GUESTS / "hello", {"name": "after", "delivery": [{"input": '"hi"', "reply": '"well"'}], "answers": ["well"]})
-    anyio.run(_deliver_all, host, hello)
+    hello = {"name": "after", "answers": ["well"], "delivery": [{"input": '"hi"', "reply": '"well"'}]}
+    anyio.run(_deliver_all, host, Case(GUESTS / "hello", hello))
 
 
 def _prepare(host: Host, case: Case) -> Prepared:
@@ -103,7 +103,11 @@ def _prepare(host: Host, case: Case) -> Prepared:
         package = AgentPackage(package.manifest, assemble_wat(path.read_text(), path=str(path)), path)
     grants = Grants.parse(case.content.get("allow", ()), case.content.get("deny", ()))
     limits = {LIMIT_KEYS[key]: _quantity(key, text) for key, text in case.content.get("limits", {}).items()}
-    return prepare(host, package, grants=grants, limits=limits, on_log=lambda line: None)
+    return prepare(host, package, grants=grants, limits=limits, on_log=_ignore)
+
+
+def _ignore(line: object) -> None:
+    del line
 
 
 def _quantity(key: str, text: str) -> int:
@@ -116,7 +120,8 @@ def _quantity(key: str, text: str) -> int:
 async def _deliver_all(host: Host, case: Case) -> None:
     prepared = _prepare(host, case)
     answers = case.content.get("answers")
-    script = BUILT_IN_SCRIPT if answers is None else Script(turns=tuple(Reply(template=text) for text in answers))
+    turns = tuple(Reply(template=text) for text in answers or ())
+    script = Script(turns=turns) if turns else BUILT_IN_SCRIPT
     provider = ScriptedProvider(script)
     handlers = standard_handlers(
         providers={provider.name: provider},
@@ -126,7 +131,7 @@ async def _deliver_all(host: Host, case: Case) -> None:
         usage=UsageMeter(),
     )
     machine = Machine(prepared.program, prepared.image, prepared.limits, entropy=bytes(32))
-    async with Session(machine, handlers, host.ticker, on_log=lambda line: None) as session:
+    async with Session(machine, handlers, host.ticker, on_log=_ignore) as session:
         for delivery in case.content["delivery"]:
             before = machine.digest()
             outcome = await session.deliver(DeliveryKind.MESSAGE, json.loads(delivery["input"]))

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from runner.capabilities.base import CallResult
@@ -71,6 +72,12 @@ async def _never(operation: str, request: Value, emit: Emit) -> CallResult:
     raise AssertionError
 
 
+async def _until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until something has come about; bounded by `opened`."""
+    while not condition():
+        await anyio.lowlevel.checkpoint()
+
+
 @contextlib.asynccontextmanager
 async def opened(
     machine: Machine,
@@ -112,7 +119,8 @@ def test_deliveries_that_come_together_are_served_in_turn_with_their_own_results
         async def deliver(session: Session, name: str) -> None:
             results[name] = (await session.deliver(MESSAGE, name)).unwrap()
 
-        async with opened(make_machine(COUNTS_AFTER_ASKING), ticker) as session, anyio.create_task_group() as group:
+        machine = make_machine(COUNTS_AFTER_ASKING)
+        async with opened(machine, ticker) as session, anyio.create_task_group() as group:
             for name in ("first", "second", "third"):
                 group.start_soon(deliver, session, name)
         assert results == {"first": 1, "second": 2, "third": 3}
@@ -134,7 +142,7 @@ def test_a_guest_that_fails_its_delivery_keeps_its_state_and_lives_on(make_machi
     async def main() -> None:
         async with opened(make_machine(body), ticker) as session:
             failed = await session.deliver(DeliveryKind.EVENT, None)
-            with pytest.raises(GuestReturnedError, match="^bad$"):
+            with pytest.raises(GuestReturnedError, match=r"^bad$"):
                 failed.unwrap()
             assert (await session.deliver(MESSAGE, None)).unwrap() == 2
 
@@ -211,8 +219,7 @@ def test_an_interrupt_ends_the_open_delivery(make_machine, ticker, waits):
         async with opened(machine, ticker, Scripted(_never)) as session, anyio.create_task_group() as group:
 
             async def interrupt() -> None:
-                while not machine.open_delivery:
-                    await anyio.sleep(0)
+                await _until(lambda: bool(machine.open_delivery))
                 session.interrupt()
 
             group.start_soon(interrupt)
@@ -297,8 +304,7 @@ def test_a_call_of_an_ended_delivery_is_answered_between_deliveries(make_machine
         machine = make_machine(body)
         async with opened(machine, ticker) as session:
             assert (await session.deliver(DeliveryKind.EVENT, None)).unwrap() == 0
-            while machine.calls or session.position < 2:
-                await anyio.sleep(0.001)
+            await _until(lambda: not machine.calls and session.position == 2)
             assert (await session.deliver(MESSAGE, None)).unwrap() == 5
 
     anyio.run(main)
@@ -377,7 +383,7 @@ def test_a_bug_in_a_handler_ends_the_session_instead_of_hanging_it(make_machine,
 
     with pytest.raises(ExceptionGroup) as caught:
         anyio.run(main)
-    assert caught.group_contains(ZeroDivisionError, match="^a bug$")
+    assert caught.group_contains(ZeroDivisionError, match=r"^a bug$")
 
 
 def test_log_lines_of_a_slice_come_out_once_it_has_ended_well(make_machine, ticker):

@@ -157,7 +157,7 @@ def test_an_agent_that_is_not_there_is_named(cache: Path, tmp_path: Path):
 
 def test_a_provider_that_this_host_has_not_is_a_usage_error(cache: Path):
     """Before anything is loaded."""
-    with pytest.raises(UsageError, match="^no provider 'acme'$"):
+    with pytest.raises(UsageError, match=r"^no provider 'acme'$"):
         run_agent(GUESTS / "hello", "hi", Options(cache=cache, model="acme/one"))
 
 
