@@ -39,10 +39,13 @@ ARITHMETIC = r"""(module
     (loop $again
       (global.set $sum (f64.mul (f64.add (global.get $sum) (f64.const 0.1)) (f64.const 1.0000001)))
       (global.set $mixed
-        (i64.xor (i64.mul (global.get $mixed) (i64.const 6364136223846793005)) (i64.reinterpret_f64 (global.get $sum))))
+        (i64.xor
+          (i64.mul (global.get $mixed) (i64.const 6364136223846793005))
+          (i64.reinterpret_f64 (global.get $sum))))
       (br_if $again (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
     (f64.store (i32.const 64) (f64.sqrt (f64.neg (global.get $sum))))
-    (f32.store (i32.const 72) (f32.div (f32.const 0) (f32.demote_f64 (f64.sub (global.get $sum) (global.get $sum)))))
+    (f32.store (i32.const 72)
+      (f32.div (f32.const 0) (f32.demote_f64 (f64.sub (global.get $sum) (global.get $sum)))))
     (v128.store (i32.const 80)
       (f32x4.mul (f32x4.splat (f32.demote_f64 (global.get $sum))) (v128.const f32x4 0.1 nan -inf 1e-40)))
     (i64.store (i32.const 96) (global.get $mixed))
