@@ -5,9 +5,12 @@ The one digest of the project: SHA-256, written as `sha256:<hex>`.
 from __future__ import annotations
 
 import hashlib
+import re
+from typing import Final
 
-SIZE_BYTES = 32
-_PREFIX = "sha256:"
+SIZE_BYTES: Final = 32
+_PREFIX: Final = "sha256:"
+_SHOWN: Final = re.compile(f"{_PREFIX}([0-9a-f]{{{2 * SIZE_BYTES}}})")
 
 
 def digest(data: bytes | bytearray | memoryview) -> bytes:
@@ -31,8 +34,8 @@ def parse(text: str) -> bytes:
     Raises:
         ValueError: If the text is not `sha256:` and 64 lower-case hex digits.
     """
-    value = bytes.fromhex(text.removeprefix(_PREFIX))
-    if len(value) != SIZE_BYTES or show(value) != text:
+    match = _SHOWN.fullmatch(text)
+    if match is None:
         msg = f"not a digest: {text!r}"
         raise ValueError(msg)
-    return value
+    return bytes.fromhex(match[1])
