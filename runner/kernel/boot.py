@@ -28,7 +28,7 @@ def boot(program: Program, limits: Limits, *, copied: bool = False) -> tuple[Ima
 
     Args:
         program: The module.
-        limits: Fuel, wall time and memory for all of it together.
+        limits: Fuel and memory for all of it together; wall time for each of the two.
         copied: Whether instances shall copy the image instead of mapping it.
 
     Raises:

@@ -8,12 +8,16 @@ does, and agents with the same code share the entries.
 from __future__ import annotations
 
 import hashlib
+import threading
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from runner import codec
 from runner.cache import BlobCache, default_cache_root, next_number
+from runner.errors import Interrupted
 from runner.kernel.admission import Admitted, admit
+from runner.kernel.boot import boot
 from runner.kernel.engine import CodeUnusable, Engine, EngineSettings, assemble_wat
 from runner.kernel.program import Program
 from runner.package.agent import AgentPackage, load_agent
@@ -22,9 +26,14 @@ from runner.session.ticker import Ticker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runner.kernel.image import Image
+    from runner.kernel.limits import Limits
+    from runner.kernel.slice import LogLine
     from runner.policy.grants import Binding
 
     Progress = Callable[[str], None]
+
+_T = TypeVar("_T")
 
 _ADMITTED_KIND: Final = "admitted-1"
 """
@@ -88,15 +97,59 @@ class Host:
         The module, compiled and linked to what was granted.
         """
         code, key = admitted.code, self.engine.code_key(admitted.code)
-        entry = self.cache.get_or_make(_CODE_KIND, key, lambda: self.engine.precompile(code))
+
+        def compiled() -> Path:
+            make = partial(self.engine.precompile, code)
+            return self._apart(lambda: self.cache.get_or_make(_CODE_KIND, key, make))
+
+        entry = self.cache.get(_CODE_KIND, key) or compiled()
         try:
             module = self.engine.load(entry)
         except CodeUnusable:
             self.cache.discard(_CODE_KIND, key)
-            module = self.engine.load(
-                self.cache.get_or_make(_CODE_KIND, key, lambda: self.engine.precompile(code))
-            )
+            module = self.engine.load(compiled())
         return Program(self.engine, admitted, module, binding.granted, binding.denied)
+
+    def boot(self, program: Program, limits: Limits) -> tuple[Image, tuple[LogLine, ...]]:
+        """
+        The image of a module and what it logged, under a wall deadline and Ctrl-C.
+
+        Raises:
+            RunnerError: Why the guest failed: a limit, a trap, an interrupt.
+        """
+
+        def work() -> tuple[Image, tuple[LogLine, ...]]:
+            with self.ticker.guest_runs():
+                return boot(program, limits)
+
+        return self._apart(work)
+
+    def _apart(self, work: Callable[[], _T]) -> _T:
+        """
+        Do `work` on another thread: Python hears Ctrl-C only where no foreign code runs.
+
+        Raises:
+            Interrupted: On Ctrl-C. Guests are ended; a compiler goes on until the process ends.
+        """
+        results: list[_T] = []
+        errors: list[BaseException] = []
+
+        def target() -> None:
+            try:
+                results.append(work())
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                errors.append(error)
+
+        thread = threading.Thread(target=target, name="runner-work", daemon=True)
+        thread.start()
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            self.engine.interrupt()
+            raise Interrupted from None
+        if errors:
+            raise errors[0]
+        return results[0]
 
     def remember_agent(self, key: bytes, packed: bytes) -> None:
         """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from runner.digest import show
 from runner.errors import SnapshotIncompatible
-from runner.kernel.boot import adopt, boot
+from runner.kernel.boot import adopt
 from runner.kernel.state import MachineState
 from runner.package.agent import AgentPackage, pack
 from runner.policy.grants import Binding, Grants
@@ -97,7 +97,7 @@ def prepare(
     program = host.program(admitted, binding)
     bounds = package.manifest.limits_under(limits)
     if package.image is None:
-        image, lines = boot(program, bounds)
+        image, lines = host.boot(program, bounds)
         for line in lines:
             on_log(line)
     else:
@@ -135,7 +135,7 @@ def freeze_image(host: Host, package: AgentPackage, limits: Mapping[str, int]) -
     # Nothing can be asked for while booting, whatever is linked.
     program = host.program(admitted, Binding(frozenset(admitted.imports), frozenset()))
     bounds = package.manifest.limits_under(limits)
-    image, _ = boot(program, bounds)
+    image, _ = host.boot(program, bounds)
     snapshot = Snapshot(
         agent=package.name,
         code_digest=admitted.code_digest,
