@@ -176,9 +176,9 @@ def test_a_deadline_ends_a_delivery_that_waits_and_cancels_what_it_waits_for(mak
     async def main() -> None:
         handlers = Scripted(_never)
         async with opened(make_machine(COUNTS_AFTER_ASKING), ticker, handlers) as session:
-            failure = (await session.deliver(MESSAGE, None, deadline_ms=30)).failure
+            failure = (await session.deliver(MESSAGE, None, deadline_ms=500)).failure
             assert isinstance(failure, DeadlineExceeded)
-            assert (failure.limit, failure.bound) == ("deadline_ms", 30)
+            assert (failure.limit, failure.bound) == ("deadline_ms", 500)
             await anyio.wait_all_tasks_blocked()
             assert handlers.cancelled == 1
             assert session.machine.calls == ()
@@ -349,8 +349,13 @@ def test_a_snapshot_asked_for_in_the_middle_carries_the_call_and_goes_on_elsewhe
         def keep(reason: str) -> None:
             states.append((reason, machine.freeze()))
 
-        async with opened(machine, ticker, handlers, on_snapshot=keep) as session:
-            await session.deliver(MESSAGE, None, deadline_ms=50)
+        async with (
+            opened(machine, ticker, handlers, on_snapshot=keep) as session,
+            anyio.create_task_group() as group,
+        ):
+            group.start_soon(session.deliver, MESSAGE, None)
+            await _until(lambda: bool(states))
+            group.cancel_scope.cancel()
 
     async def go_on() -> None:
         [(reason, state)] = states
