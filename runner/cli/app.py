@@ -4,6 +4,7 @@ The command itself: finds a verb, and gives every way to end its exit code.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +17,7 @@ from runner.cli.failures import classify, usage_lines
 from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 VERBS: Final[dict[str, str]] = {
     "run": "Start an agent, deliver INPUT to it, and print what it answers.",
@@ -38,10 +39,38 @@ _DISTRIBUTION: Final = "wasm-agent-runner"
 _USAGE: Final = 2
 
 
+@contextlib.contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """
+    End well when nobody reads a help text to its end; click would end with 1, which is an agent's failure.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        discard_stdout()
+        raise click.exceptions.Exit(0) from None
+
+
 class LazyGroup(click.Group):
     """
     Imports the module of a verb when the verb is used.
     """
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """
+        Parse the words before the verb.
+        """
+        with _reader_may_leave():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """
+        Run the verb.
+        """
+        with _reader_may_leave():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """
@@ -135,9 +164,6 @@ def run_command_line(arguments: Sequence[str], shell: Shell | None = None) -> in
     except click.ClickException as error:
         console.error(usage_lines(error), {"message": error.format_message()})
         return _USAGE
-    except BrokenPipeError:
-        discard_stdout()
-        return 0
     except click.Abort:
         return report(classify(KeyboardInterrupt(), shell.termination), console, RESULT_KEYS)
     except (Exception, KeyboardInterrupt) as cause:  # noqa: BLE001 - the last place to catch it
