@@ -407,7 +407,7 @@ def _check_code(module: Module) -> None:
             raise ModuleRejected(
                 "function-effort",
                 show_function(module, index),
-                f"it would take the compiler {found.effort // MAX_FUNCTION_EFFORT} times what is admitted",
+                f"its compiling effort is {found.effort}, and at most {MAX_FUNCTION_EFFORT} is admitted",
                 "split it, or give it fewer locals, blocks and branches",
             )
         effort += found.effort
@@ -415,6 +415,6 @@ def _check_code(module: Module) -> None:
         raise ModuleRejected(
             "module-effort",
             "module",
-            f"it would take the compiler {effort // MAX_MODULE_EFFORT} times what is admitted",
+            f"its compiling effort is {effort}, and at most {MAX_MODULE_EFFORT} is admitted",
             "split the agent",
         )

@@ -74,11 +74,3 @@ def split(wasm: bytes) -> tuple[Section, ...]:
         payload = reader.skip(reader.u32())
         sections.append(Section(SectionId(number), start, payload, reader.position))
     return tuple(sections)
-
-
-def custom_name(wasm: bytes, section: Section) -> tuple[str, int]:
-    """
-    Name of a custom section, and where its content begins.
-    """
-    reader = Reader(wasm, section.payload, section.end)
-    return reader.name(), reader.position

@@ -106,15 +106,9 @@ def test_generated_code_is_read_as_another_reader_of_the_format_reads_it(seed: i
     """
     rng = random.Random(seed)
     off = ("gc", "tail-call", "threads", "relaxed-simd", "memory64", "wide-arithmetic", "compact-imports")
-    wasm = smith(
-        rng,
-        [
-            *(f"--{name}-enabled=false" for name in off),
-            "--max-memories=1",
-            "--min-uleb-size=3",
-            "--min-funcs=3",
-        ],
-    )
+    on = ("simd", "exceptions", "reference-types", "bulk-memory", "multi-value")
+    options = [*(f"--{name}-enabled=false" for name in off), *(f"--{name}-enabled=true" for name in on)]
+    wasm = smith(rng, [*options, "--max-memories=1", "--min-uleb-size=3", "--min-funcs=3"])
     assert wasm is not None
     found, expected = _walk(wasm), _dump(wasm)
     assert [offset for offset, _ in found] == [offset for offset, _ in expected]
@@ -147,6 +141,8 @@ def test_code_with_one_of_everything_is_read_as_another_reader_of_the_format_rea
         (b"\x02", "the bytes end early at byte 1"),
         (b"\x0e\xff\xff\xff\xff\x0f\x00", "an instruction reaches past its end at byte 0"),
         (b"\x1c\xff\xff\xff\xff\x0f\x7f", "the bytes end early at byte 7"),
+        (b"\x02\x63", "the bytes end early at byte 2"),
+        (b"\x1c\x02\x63\x70\x64", "the bytes end early at byte 5"),
         (b"\x28\x42\x00\x00", "a memory access names its memory at byte 1"),
     ],
 )
