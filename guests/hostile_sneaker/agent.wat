@@ -1,5 +1,5 @@
-;; Keeps its state in globals that it exports under no name, and in a second one that it exports under a
-;; name that looks like one of the host's. Replies with both: how many deliveries, and twice that.
+;; Keeps its state in a global that has no export, and in another under a name that looks like one of the host's.
+;; Replies with both: how many deliveries it has had, and twice that.
 (module
   (import "agent" "reply" (func $reply (param $delivery i32) (param $ptr i32) (param $len i32) (result i32)))
   (global $hidden (mut i64) (i64.const 0))
