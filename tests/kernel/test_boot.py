@@ -83,8 +83,9 @@ def test_a_boot_that_spins_ends_by_its_fuel(start: bool) -> None:
 
 def test_start_function_and_boot_share_one_budget() -> None:
     """Neither half is free."""
-    body = """(local $n i32)
-      (loop $l (br_if $l (i32.lt_s (local.tee $n (i32.add (local.get $n) (i32.const 1))) (i32.const 100000))))"""
+    body = """(local $n i32) (loop $again
+      (local.set $n (i32.add (local.get $n) (i32.const 1)))
+      (br_if $again (i32.lt_s (local.get $n) (i32.const 100000))))"""
     text = guest_text("").replace('"agent_start")', f'"agent_start") {body}')
     once = program(text)
     twice = program(text.replace("(memory", f"(func $first {body}) (start $first) (memory"))
