@@ -15,6 +15,7 @@ from runner.cli.console import Console, Display, discard_stdout
 from runner.cli.envelope import RESULT_KEYS
 from runner.cli.failures import classify, usage_lines
 from runner.cli.shell import Shell
+from runner.errors import EffectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,15 +41,24 @@ _USAGE: Final = 2
 
 
 @contextlib.contextmanager
-def _reader_may_leave() -> Iterator[None]:
+def _writing_may_fail() -> Iterator[None]:
     """
-    End well when nobody reads a help text to its end; click would end with 1, which is an agent's failure.
+    Tell a reader of a help text who left early from a disk that is full, as `Console.text` does.
+
+    Click would end both with 1, which is an agent's failure.
+
+    Raises:
+        EffectError: If the text can't be written.
     """
     try:
         yield
     except BrokenPipeError:
         discard_stdout()
         raise click.exceptions.Exit(0) from None
+    except OSError as error:
+        discard_stdout()
+        msg = f"can't write the result: {error.strerror}"
+        raise EffectError(msg) from error
 
 
 class LazyGroup(click.Group):
@@ -62,14 +72,14 @@ class LazyGroup(click.Group):
         """
         Parse the words before the verb.
         """
-        with _reader_may_leave():
+        with _writing_may_fail():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """
         Run the verb.
         """
-        with _reader_may_leave():
+        with _writing_may_fail():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -82,6 +82,8 @@ class Console:
         self._stdout = stdout or (sys.stdout.buffer if sys.stdout else None)
         self._stderr = stderr or sys.stderr
         self._now = now
+        # Why a result could not be written: a document about that can't be written either.
+        self._lost: str | None = None
         self._colored = _is_colored(display.color, self._stderr)
 
     @property
@@ -125,6 +127,8 @@ class Console:
         Raises:
             EffectError: If the text can't be written.
         """
+        if self._lost is not None:
+            raise EffectError(self._lost)
         data = text.encode("utf-8", "backslashreplace") + b"\n"
         try:
             if self.display.output is not None:
@@ -136,8 +140,8 @@ class Console:
             discard_stdout()
         except OSError as error:
             discard_stdout()
-            msg = f"can't write the result: {error.strerror}"
-            raise EffectError(msg) from error
+            self._lost = f"can't write the result: {error.strerror}"
+            raise EffectError(self._lost) from error
 
     def log(self, level: int, text: str, fields: dict[str, Any] | None = None) -> None:
         """

@@ -39,8 +39,6 @@ class Quantity(click.ParamType[int]):
         """
         The quantity in its smallest unit.
         """
-        if isinstance(value, int):
-            return value
         try:
             number = self._parse(value)
         except ValueError as error:

@@ -68,9 +68,10 @@ def test_any_text_is_a_value_or_a_typed_refusal(text: str) -> None:
 )
 def test_what_json_can_not_say_has_a_form(value: object, document: str) -> None:
     """
-    The forms are part of the contract.
+    The forms are part of the contract, in both directions.
     """
     assert jsonform.dumps(value) == document
+    assert encode(jsonform.loads(document)) == encode(value)
 
 
 @pytest.mark.parametrize(

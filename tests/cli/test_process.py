@@ -134,12 +134,16 @@ def test_a_result_that_can_not_be_written_is_an_error(process: Process) -> None:
     """
     Nobody takes a lost result for a good one.
     """
-    with Path("/dev/full").open("wb") as full:
-        done = process("run", "guests/counter", stdout=full.fileno())
-    assert (done.returncode, done.stderr) == (
-        8,
-        b"Error: can't write the result: No space left on device\n",
-    )
+    for arguments in (
+        ("run", "guests/counter"),
+        ("run", "guests/counter", "--json"),
+        ("--help",),
+        ("schema", "error"),
+    ):
+        with Path("/dev/full").open("wb") as full:
+            done = process(*arguments, stdout=full.fileno())
+        message = b"Error: can't write the result: No space left on device\n"
+        assert (done.returncode, done.stderr) == (8, message)
 
 
 def test_closed_streams_do_no_harm(environment: dict[str, str]) -> None:
