@@ -22,6 +22,11 @@ Every error that `runner` raises on purpose.
     │  └─ BuildFailed          a compiler refused the agent's source
     ├─ EffectError             the outside failed                                upstream        8
     │  └─ ProviderError        a model provider failed
+    ├─ NeedsDecision           waits for a person; not a failure                 needs_decision  6
+    │  ├─ ApprovalPending      a call was neither allowed nor denied yet
+    │  └─ EffectUncertain      an effect started, and nobody knows whether it happened
+    ├─ Nondeterminism          a replay differs from its record                  nondeterminism  9
+    ├─ RecordedFailure         a failure read back from a journal                as recorded
     ├─ Interrupted             a person or a signal stopped the work             interrupted   130
     └─ InternalError           a bug of ours                                     internal       70
 
@@ -386,6 +391,95 @@ class ProviderError(EffectError):
         self.status = status
         self.retryable = retryable
         self.retry_after_ms = retry_after_ms
+
+
+class NeedsDecision(RunnerError):
+    """
+    Not a failure: the work waits for a person, durably; the process may end.
+
+    Args:
+        instance: Name of the instance.
+        calls: The calls in question, by number.
+    """
+
+    kind = "needs_decision"
+    exit_code = 6
+
+    def __init__(self, instance: str, calls: tuple[int, ...], message: str, hint: str) -> None:
+        super().__init__(message, hint=hint, instance=instance, calls=list(calls))
+        self.calls = calls
+
+
+class ApprovalPending(NeedsDecision):
+    """
+    Raised when an instance can't go on before a person has allowed or denied a call.
+    """
+
+    def __init__(self, instance: str, calls: tuple[int, ...]) -> None:
+        listed = ", ".join(map(str, calls))
+        super().__init__(
+            instance,
+            calls,
+            f"{instance} waits for approval of call {listed}",
+            f"runner approvals {instance}; then runner approve {instance} {calls[0]}, and runner resume {instance}",
+        )
+
+
+class EffectUncertain(NeedsDecision):
+    """
+    Raised when effects were started and nobody knows whether they happened; nothing runs before each is ruled on.
+    """
+
+    def __init__(self, instance: str, calls: tuple[int, ...]) -> None:
+        listed = ", ".join(map(str, calls))
+        super().__init__(
+            instance,
+            calls,
+            f"{instance} has a call whose effect is uncertain: {listed}",
+            f"find out, then: runner resolve {instance} {calls[0]} --rerun, --done RESULT or --abandon",
+        )
+
+
+class Nondeterminism(RunnerError):
+    """
+    Raised when a replay differs from its record; the instance can't go on from it.
+
+    Args:
+        seq: Sequence number of the record.
+        what: Field of the slice that differs.
+        recorded: What the journal says.
+        observed: What happened now.
+    """
+
+    kind = "nondeterminism"
+    exit_code = 9
+
+    def __init__(self, seq: int, what: str, recorded: str, observed: str) -> None:
+        super().__init__(
+            f"replay differs at record {seq}: {what} was {recorded[:200]}, now {observed[:200]}",
+            hint="the journal, the agent or the engine is not what it was",
+            seq=seq,
+            what=what,
+            recorded=recorded,
+            observed=observed,
+        )
+        self.seq = seq
+
+
+class RecordedFailure(RunnerError):
+    """
+    A failure read back from a journal; says what the recorded one said.
+
+    Args:
+        wire: Its wire form.
+    """
+
+    def __init__(self, wire: dict[str, Any]) -> None:
+        super().__init__(str(wire.get("message", "")), hint=wire.get("hint"), **wire.get("details", {}))
+        self.wire = wire
+
+    def to_wire(self) -> dict[str, Any]:
+        return self.wire
 
 
 class Interrupted(RunnerError):

@@ -302,13 +302,16 @@ class Machine:
 
     # -- stepping -----------------------------------------------------------------------------
 
-    def step(self, event: Input, *, deadline_ms: int | None = None) -> StepResult:
+    def step(
+        self, event: Input, *, deadline_ms: int | None = None, failed: RunnerError | None = None
+    ) -> StepResult:
         """
         Run one slice.
 
         Args:
             event: What the instance learns.
             deadline_ms: Wall time for this slice; by default, and at most, `limits.timeout_ms`.
+            failed: For a replay: the slice is known to have failed so, by wall time, and does not run again.
 
         Raises:
             ValueError: If the host broke the protocol: a delivery while one is open or out of order, a
@@ -344,15 +347,14 @@ class Machine:
             keeps_snapshots=self.keeps_snapshots,
             restored=self._restored,
         )
+        if failed is not None:
+            return self._fail(undo, failed)
         try:
             failure, fuel = self._run(current, entry, args, undo.fuel, deadline_ms)
         except BaseException:
             # A bug of ours, or Ctrl-C inside a host function: the guest must not be left half way.
             self._roll_back(undo)
             raise
-        finally:
-            # Never taken back, so that neither a late answer nor a nonce can meet its double.
-            self._next_call, self._entropy_used = current.next_call, current.entropy_used
         if failure is None and current.delivery and not current.in_flight:
             failure = ProtocolViolation(
                 "stalled", "guest returned without a reply and with nothing in flight"
@@ -360,6 +362,18 @@ class Machine:
         if failure is not None:
             return self._fail(undo, failure)
         return self._commit(undo, current, fuel)
+
+    def begin_life(self, restored: Restored, entropy: bytes | None) -> None:
+        """
+        Go on in another life: after a restore, or as a fork.
+
+        Args:
+            restored: What the guest may know of it.
+            entropy: A fresh 32-byte seed, or `None` to go on with the old stream.
+        """
+        self._restored = restored
+        if entropy is not None:
+            self._entropy, self._entropy_used = entropy, 0
 
     def abandon(self, failure: RunnerError) -> StepResult:
         """
@@ -423,6 +437,10 @@ class Machine:
 
     def _commit(self, undo: _Undo, current: Slice, fuel: int) -> StepResult:
         spent = undo.fuel - fuel
+        # Never taken back once they have left the instance, so that neither a late answer nor a nonce can
+        # meet its double. What a failed slice used never left, and a slice that wall time has ended must
+        # leave no trace that a replay could not repeat.
+        self._next_call, self._entropy_used = current.next_call, current.entropy_used
         for number in current.cancelled:
             self._calls.pop(number, None)
         cancelled = set(current.cancelled)
