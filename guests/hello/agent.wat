@@ -13,34 +13,33 @@
 
   ;; --- The memory ---------------------------------------------------------------------------------
   ;;
-  ;;     0  the request up to where the message's content begins; the content is fetched to right behind it
-  ;;    64  names that answers are searched for
-  ;;   128  errors of our own
-  ;;   256  where answers are fetched to
+  ;;     0  names that answers are searched for, and errors of our own
+  ;;   128  the request, up to where the message's content begins
+  ;;   158  whatever is fetched: the message, which so completes the request, and later the answer
   ;;
   ;; All of it is CBOR (RFC 8949). The first byte of an item says what it is and, up to 23, how long:
   ;; 60 + n begins a text of n bytes, 80 + n a list of n items, a0 + n a map of n pairs. The keys of a map are
   ;; sorted, shorter ones first: `role` before `content`.
 
-  ;; {"messages": [{"role": "user", "content":
-  (data (i32.const 0) "\a1\68messages\81\a2\64role\64user\67content")
-  (global $content i32 (i32.const 30))
-
-  (data (i32.const 64) "\64text")
-  (global $text_key i32 (i32.const 64))
-  (data (i32.const 72) "\67message")
-  (global $message_key i32 (i32.const 72))
+  (data (i32.const 0) "\64text")
+  (global $text_key i32 (i32.const 0))
+  (data (i32.const 8) "\67message")
+  (global $message_key i32 (i32.const 8))
 
   ;; {"message": "the model can't be asked"}
-  (data (i32.const 128) "\a1\67message\78\18the model can't be asked")
-  (global $refused i32 (i32.const 128))
+  (data (i32.const 16) "\a1\67message\78\18the model can't be asked")
+  (global $refused i32 (i32.const 16))
   (global $refused_size i32 (i32.const 35))
   ;; {"message": "out of memory"}
-  (data (i32.const 192) "\a1\67message\6dout of memory")
-  (global $no_memory i32 (i32.const 192))
+  (data (i32.const 64) "\a1\67message\6dout of memory")
+  (global $no_memory i32 (i32.const 64))
   (global $no_memory_size i32 (i32.const 23))
 
-  (global $answer i32 (i32.const 256))
+  ;; {"messages": [{"role": "user", "content":
+  (data (i32.const 128) "\a1\68messages\81\a2\64role\64user\67content")
+  (global $request i32 (i32.const 128))
+  (global $request_size i32 (i32.const 30))
+  (global $fetched i32 (i32.const 158))
 
   ;; The delivery that waits for the model. State may live in globals too: they are frozen with the memory.
   (global $delivery (mut i32) (i32.const 0))
@@ -52,13 +51,13 @@
 
   (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32)
     (global.set $delivery (local.get $delivery))
-    (if (i32.eqz (call $fetch (global.get $content) (local.get $size)))
+    (if (i32.eqz (call $fetch (local.get $size)))
       (then
         (call $fail_with (global.get $no_memory) (global.get $no_memory_size))
         (return)))
     ;; Whatever was delivered is the content as it is. If it is no text, the answer will be an error.
     (if (i32.lt_s
-          (call $chat (i32.const 0) (i32.add (global.get $content) (local.get $size)))
+          (call $chat (global.get $request) (i32.add (global.get $request_size) (local.get $size)))
           (i32.const 0))
       (then (call $fail_with (global.get $refused) (global.get $refused_size)))))
 
@@ -66,7 +65,7 @@
   ;; {"kind": ..., "message": ...}.
   (func (export "agent_wake") (param $call i32) (param $status i32) (param $size i32)
     (local $found i32)
-    (if (i32.eqz (call $fetch (global.get $answer) (local.get $size)))
+    (if (i32.eqz (call $fetch (local.get $size)))
       (then
         (call $fail_with (global.get $no_memory) (global.get $no_memory_size))
         (return)))
@@ -98,18 +97,18 @@
 
   ;; --- Fetching -----------------------------------------------------------------------------------
 
-  ;; Copies the `size` bytes that wait to `ptr`, in a memory grown as needed; 0 when it could not grow.
-  (func $fetch (param $ptr i32) (param $size i32) (result i32)
+  ;; Copies the `size` bytes that wait to $fetched, in a memory grown as needed; 0 when it could not grow.
+  (func $fetch (param $size i32) (result i32)
     (local $missing_pages i32)
     (local.set $missing_pages
       (i32.sub
-        (i32.shr_u (i32.add (i32.add (local.get $ptr) (local.get $size)) (i32.const 65535)) (i32.const 16))
+        (i32.shr_u (i32.add (i32.add (global.get $fetched) (local.get $size)) (i32.const 65535)) (i32.const 16))
         (memory.size)))
     (if (i32.gt_s (local.get $missing_pages) (i32.const 0))
       (then
         (if (i32.eq (memory.grow (local.get $missing_pages)) (i32.const -1))
           (then (return (i32.const 0))))))
-    (i32.eq (call $take (local.get $ptr) (local.get $size)) (local.get $size)))
+    (i32.eq (call $take (global.get $fetched) (local.get $size)) (local.get $size)))
 
   ;; --- Reading CBOR -------------------------------------------------------------------------------
   ;;
@@ -119,7 +118,7 @@
   ;; as CBOR, shorter than 24 bytes.
   (func $find (param $key i32) (result i32)
     (local $at i32)
-    (local.set $at (call $head_end (global.get $answer)))
+    (local.set $at (call $head_end (global.get $fetched)))
     (block $found
       (loop $pairs
         (br_if $found (call $equal (local.get $at) (local.get $key)))

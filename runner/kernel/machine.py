@@ -35,7 +35,7 @@ from runner.kernel.instance import Instance
 from runner.kernel.linker import running
 from runner.kernel.slice import LogLine, Reply, Slice
 from runner.kernel.state import MAX_NUMBER, Answer, Call, MachineState, Mind, OpenDelivery, Restored
-from runner.kernel.trap import trapped
+from runner.kernel.trap import forget_traceback, trapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -511,6 +511,7 @@ def run_guest(
         with running(current):
             entry(store, *args)
     except wasmtime.Trap as trap:
+        forget_traceback(trap)
         code = trap.trap_code
         if code is wasmtime.TrapCode.INTERRUPT:
             current.late = True

@@ -94,19 +94,31 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
 
 
 @pytest.fixture(scope="session")
-def guest(engine: Engine, compiled: Callable[..., bytes]) -> Callable[..., Guest]:
+def instance_of(engine: Engine) -> Callable[..., Guest]:
     """
-    Makes an instance of one of `agents/`, granted all that it imports.
+    Makes an instance of a module, granted all that it imports.
     """
 
     @cache
-    def program_of(name: str, unwind: bool) -> tuple[Program, Image]:
-        admitted = admit(compiled(name, unwind=unwind), engine.wasmtime)
+    def program_of(wasm: bytes) -> tuple[Program, Image]:
+        admitted = admit(wasm, engine.wasmtime)
         program = Program(engine, admitted, engine.compile(admitted.code), frozenset(admitted.imports))
         return program, boot(program, Limits())[0]
 
+    def make(wasm: bytes, **limits: int) -> Guest:
+        return Guest(*program_of(wasm), Limits(**limits))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def guest(instance_of: Callable[..., Guest], compiled: Callable[..., bytes]) -> Callable[..., Guest]:
+    """
+    Makes an instance of one of `agents/`.
+    """
+
     def make(name: str, *, unwind: bool = False, **limits: int) -> Guest:
-        return Guest(*program_of(name, unwind), Limits(**limits))
+        return instance_of(compiled(name, unwind=unwind), **limits)
 
     return make
 
