@@ -85,7 +85,9 @@ class Handlers:
         """
         return frozenset(self._table)
 
-    async def handle(self, operation: str, request: Value, emit: Emit) -> CallResult:
+    async def handle(
+        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
+    ) -> CallResult:
         """
         Answer one call; whether the operation is granted was decided when the module was bound.
 
@@ -95,7 +97,9 @@ class Handlers:
             operation: Such as `llm.chat`.
             request: The decoded request.
             emit: Takes the parts of a streamed answer, in order, before this returns.
+            execution: Identity of this attempt. No handler here reaches anything that could use it.
         """
+        del execution
         handler = self._table.get(operation)
         if handler is None:
             return refused(Status.UNSUPPORTED, f"this host does not offer {operation}")

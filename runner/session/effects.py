@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from runner.capabilities.base import CallResult
     from runner.kernel.state import Call
+    from runner.session.chronicle import Execution
 
     Emit = Callable[[codec.Value], Awaitable[None]]
 
@@ -31,7 +32,9 @@ class Handlers(Protocol):
     What operations mean: the port to `runner.capabilities`.
     """
 
-    async def handle(self, operation: str, request: codec.Value, emit: Emit) -> CallResult:
+    async def handle(
+        self, operation: str, request: codec.Value, emit: Emit, *, execution: str = ""
+    ) -> CallResult:
         """
         Do what a call asks for.
 
@@ -39,6 +42,7 @@ class Handlers(Protocol):
             operation: Such as `llm.chat`.
             request: The guest's request, decoded.
             emit: Hands over one part of a streamed answer.
+            execution: Identity of this attempt: the same for no other.
         """
 
 
@@ -66,13 +70,20 @@ class Effects:
         self._payload_bytes = payload_bytes
         self._scopes: dict[int, anyio.CancelScope] = {}
 
-    def start(self, calls: Iterable[Call]) -> None:
+    def start(self, executions: Iterable[Execution]) -> None:
         """
-        Begin the effect of each call.
+        Begin effects.
         """
-        for call in calls:
+        for call, key in executions:
             self._scopes[call.number] = anyio.CancelScope()
-            self._tasks.start_soon(self._run, call, self._scopes[call.number])
+            self._tasks.start_soon(self._run, call, key, self._scopes[call.number])
+
+    @property
+    def running(self) -> int:
+        """
+        Effects that have not ended.
+        """
+        return len(self._scopes)
 
     def give_up(self, numbers: Iterable[int]) -> None:
         """
@@ -83,12 +94,12 @@ class Effects:
             if scope is not None:
                 scope.cancel()
 
-    async def _run(self, call: Call, scope: anyio.CancelScope) -> None:
+    async def _run(self, call: Call, key: str, scope: anyio.CancelScope) -> None:
         async def emit(part: codec.Value) -> None:
             await self._answer(call.number, Status.PART, part)
 
         with scope:
-            result = await self._handlers.handle(call.operation, codec.decode(call.request), emit)
+            result = await self._handlers.handle(call.operation, codec.decode(call.request), emit, execution=key)
             await self._answer(call.number, result.status, result.payload)
             self._scopes.pop(call.number, None)
 

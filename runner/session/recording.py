@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 class Recorder(Protocol):
     """
     A journal, as a session sees it.
+
+    Attributes:
+        keeps: Whether anything is kept, so that what costs time to find out is found out.
     """
+
+    keeps: bool
 
     def append(self, records: Sequence[Record]) -> int:
         """
@@ -34,6 +39,8 @@ class Unrecorded:
     """
     For an instance that leaves nothing behind.
     """
+
+    keeps = False
 
     def append(self, records: Sequence[Record]) -> int:
         return len(records)

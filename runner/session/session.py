@@ -10,19 +10,29 @@ from collections import deque
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import anyio
 
 from runner import codec
-from runner.errors import DeadlineExceeded, GuestReturnedError, Interrupted, RunnerError
-from runner.kernel.abi import DeliveryKind
+from runner.errors import (
+    ApprovalPending,
+    DeadlineExceeded,
+    EffectUncertain,
+    GuestReturnedError,
+    Interrupted,
+    RunnerError,
+)
+from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.machine import Deliver, Wake
+from runner.session.chronicle import Chronicle, Disposition, OpenGate
 from runner.session.effects import Effects, Handlers
 from runner.session.outcome import Outcome
+from runner.session.recording import Unrecorded
+from runner.session.recovery import CallHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
@@ -75,6 +85,8 @@ class Session:
         on_log: Takes each line that the guest logs. Untrusted text.
         on_snapshot: Called with the reason when the guest asked for a snapshot, once the slice has ended
             and no slice runs; or `None`.
+        chronicle: The instance's journal, already folded over the machine; `None` for one that leaves
+            nothing behind.
         clock_ms: What `agent.now` answers.
     """
 
@@ -86,6 +98,7 @@ class Session:
         *,
         on_log: Callable[[LogLine], None],
         on_snapshot: Callable[[str], None] | None = None,
+        chronicle: Chronicle | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.machine = machine
@@ -94,6 +107,10 @@ class Session:
         self._on_log = on_log
         self._on_snapshot = on_snapshot
         self._clock_ms = clock_ms
+        self._chronicle = chronicle or Chronicle(
+            Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
+        )
+        self._parked: dict[int, None] = {}
         self._queue: deque[_Pending] = deque()
         self._answers: deque[Answer] = deque()
         self._news = anyio.Event()
@@ -107,8 +124,14 @@ class Session:
 
     async def __aenter__(self) -> Self:
         """
-        Begin to serve; an instance that was restored with calls in flight has them made again.
+        Begin to serve; an instance that was restored with calls in flight goes on with them.
+
+        Raises:
+            EffectUncertain: If nobody knows of one of them whether it happened; nothing has been done then.
         """
+        begun = await anyio.to_thread.run_sync(self._chronicle.resume, self.machine.calls)
+        if begun.uncertain:
+            raise EffectUncertain(self._chronicle.name, begun.uncertain)
         await self._stack.__aenter__()
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         limit = self.machine.limits.payload_bytes
@@ -116,7 +139,7 @@ class Session:
         if self.machine.open_delivery:
             self._open = _Pending(self.machine.open_delivery, DeliveryKind.MESSAGE, b"")
             self._open.started_s = time.monotonic()
-        self._effects.start(self.machine.calls)
+        self._dispose(begun)
         tasks.start_soon(self._serve)
         self._stack.callback(tasks.cancel_scope.cancel)
         return self
@@ -130,6 +153,24 @@ class Session:
         return await self._stack.__aexit__(kind, error, trace)
 
     # -- for the owner ------------------------------------------------------------------------
+
+    async def decide(
+        self, call: int, verdict: Literal["allow", "deny"], *, rule: str, by: str
+    ) -> None:
+        """
+        Rule on a parked call, as a person; durable when this returns.
+
+        Raises:
+            ValueError: If the call is not parked.
+        """
+        if call not in self._parked:
+            msg = f"call {call} does not wait for a decision"
+            raise ValueError(msg)
+        del self._parked[call]
+        [parked] = [other for other in self.machine.calls if other.number == call]
+        write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
+        self._dispose(await anyio.to_thread.run_sync(write))
+        self._news.set()
 
     async def deliver(
         self, kind: DeliveryKind, payload: codec.Value, *, deadline_ms: int | None = None
@@ -182,6 +223,11 @@ class Session:
     # -- serving ------------------------------------------------------------------------------
 
     async def _take_answer(self, answer: Answer) -> None:
+        if answer.status != Status.PART:
+            if self._chronicle.writes_at_once(answer.call):
+                await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+            else:
+                self._chronicle.receipt(answer)
         while len(self._answers) >= _MAX_WAITING_ANSWERS:
             self._room = anyio.Event()
             await self._room.wait()
@@ -192,12 +238,35 @@ class Session:
         while True:
             self._news = anyio.Event()
             if self._open is not None and (failure := self._overdue(self._open)):
-                self._apply(self.machine.abandon(failure))
+                await self._abandon(self._open, failure)
             elif (event := self._next_input()) is not None:
                 await self._step(event)
             else:
+                self._settle_if_blocked()
                 with anyio.move_on_after(self._patience_s()):
                     await self._news.wait()
+
+    async def _abandon(self, pending: _Pending, failure: RunnerError) -> None:
+        result = self.machine.abandon(failure)
+        write = partial(self._chronicle.abandon, pending.number, failure, result, self.machine)
+        await anyio.to_thread.run_sync(write)
+        self._apply(result, Disposition())
+
+    def _settle_if_blocked(self) -> None:
+        """
+        Tell who waits that only a person can move the open delivery on. It stays open.
+        """
+        pending = self._open
+        if pending is None or not self._parked or self._effects.running or pending.outcome:
+            return
+        failure = ApprovalPending(self._chronicle.name, tuple(self._parked))
+        pending.outcome = self._outcome(pending, failure=failure)
+        pending.done.set()
+
+    def _dispose(self, what: Disposition) -> None:
+        self._effects.start(what.execute)
+        self._answers.extend(what.feed)
+        self._parked.update(dict.fromkeys(what.parked))
 
     def _overdue(self, pending: _Pending) -> RunnerError | None:
         """
@@ -231,7 +300,9 @@ class Session:
         pending = self._open
         started_s = time.monotonic()
         try:
-            result = await anyio.to_thread.run_sync(partial(self._run_slice, event, allowance_ms))
+            result, disposition = await anyio.to_thread.run_sync(
+                partial(self._run_slice, event, allowance_ms)
+            )
         except RunnerError as error:
             self._refuse(error)
             return
@@ -239,17 +310,18 @@ class Session:
             pending.guest_ms += (time.monotonic() - started_s) * 1000
             pending.fuel += result.fuel
         self.position += 1
-        self._apply(result)
+        self._apply(result, disposition)
 
-    def _run_slice(self, event: Input, allowance_ms: int) -> StepResult:
+    def _run_slice(self, event: Input, allowance_ms: int) -> tuple[StepResult, Disposition]:
         with self._ticker.guest_runs():
-            return self.machine.step(event, deadline_ms=allowance_ms)
+            result = self.machine.step(event, deadline_ms=allowance_ms)
+        return result, self._chronicle.slice(event, result, self.machine)
 
-    def _apply(self, result: StepResult) -> None:
+    def _apply(self, result: StepResult, disposition: Disposition) -> None:
         for line in result.logs:
             self._on_log(line)
-        self._effects.give_up((*result.cancelled, *result.abandoned))
-        self._effects.start(result.calls)
+        self._give_up((*result.cancelled, *result.abandoned))
+        self._dispose(disposition)
         self._answers.extendleft(reversed(result.undone))
         if result.failure is not None and result.failed_delivery:
             self._settle(failure=self._explain(result.failure))
@@ -276,7 +348,13 @@ class Session:
         pending, self._open = self._open, None
         if pending is None:
             return
-        pending.outcome = Outcome(
+        pending.outcome = self._outcome(pending, result=result, failure=failure)
+        pending.done.set()
+
+    def _outcome(
+        self, pending: _Pending, *, result: codec.Value = None, failure: RunnerError | None = None
+    ) -> Outcome:
+        return Outcome(
             delivery=pending.number,
             result=result,
             failure=failure,
@@ -284,7 +362,11 @@ class Session:
             guest_ms=pending.guest_ms,
             wall_ms=self._spent_ms(pending),
         )
-        pending.done.set()
+
+    def _give_up(self, calls: Iterable[int]) -> None:
+        for call in calls:
+            self._parked.pop(call, None)
+        self._effects.give_up(calls)
 
     def _refuse(self, error: RunnerError) -> None:
         """

@@ -51,8 +51,11 @@ class Scripted:
         self.started: list[str] = []
         self.cancelled = 0
 
-    async def handle(self, operation: str, request: Value, emit: Emit) -> CallResult:
+    async def handle(
+        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
+    ) -> CallResult:
         """Answer one call."""
+        assert execution
         self.started.append(operation)
         try:
             return await self._behave(operation, request, emit)

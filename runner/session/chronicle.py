@@ -1,0 +1,276 @@
+"""
+Between a session and its journal: nothing leaves the host before the record of it is durable.
+
+The order for one call is: the slice that asked, the decision, the start; then the effect; then its receipt; then
+the wake that hands it over. A slice, what policy decides on its calls and their starts are one transaction,
+because nothing happens between them. The receipt of an effect that may not be repeated is written at once;
+others ride with the wake: without them the effect is simply done again.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, assert_never
+
+from runner.journal.records import Abandoned, Decision, Receipt, Start
+from runner.kernel.machine import Wake as WakeInput
+from runner.session.recording import input_record, slice_record
+from runner.session.recovery import Await, CallHistory, Decide, Execute, Feed, Unknown, denial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from runner.errors import RunnerError
+    from runner.journal.records import EffectClass, Record, Verdict
+    from runner.kernel.machine import Input, Machine, StepResult
+    from runner.kernel.state import Answer, Call
+    from runner.session.recording import Recorder
+
+
+class Judgement(NamedTuple):
+    """
+    What policy says of a call.
+
+    Attributes:
+        verdict: `ask` parks it for a person.
+        rule: The rule that decided.
+    """
+
+    verdict: Verdict
+    rule: str
+
+
+class Gate(Protocol):
+    """
+    Policy, as a session sees it.
+    """
+
+    def judge(self, call: Call) -> Judgement:
+        """
+        Rule on one call. Not asked again once its answer is written.
+        """
+
+    def effect(self, operation: str) -> EffectClass:
+        """
+        What may be done when an effect of this operation was started and never reported.
+        """
+
+
+class OpenGate:
+    """
+    For an instance whose grants were settled when it was bound.
+    """
+
+    def judge(self, call: Call) -> Judgement:
+        del call
+        return Judgement("allow", "granted")
+
+    def effect(self, operation: str) -> EffectClass:
+        del operation
+        return "idempotent"
+
+
+class Execution(NamedTuple):
+    """
+    An effect that may begin: its start is durable.
+
+    Attributes:
+        call: The call.
+        key: Identity of the attempt, for the outside to recognise a repetition.
+    """
+
+    call: Call
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disposition:
+    """
+    What is to be done about calls.
+
+    Attributes:
+        execute: Effects to begin.
+        feed: Answers that are known already.
+        parked: Calls that wait for a person.
+        uncertain: Calls of which nobody knows whether they happened.
+    """
+
+    execute: tuple[Execution, ...] = ()
+    feed: tuple[Answer, ...] = ()
+    parked: tuple[int, ...] = ()
+    uncertain: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """
+    Records and dispositions in the making.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    execute: list[Execution] = field(default_factory=list)
+    feed: list[Answer] = field(default_factory=list)
+    parked: list[int] = field(default_factory=list)
+    uncertain: list[int] = field(default_factory=list)
+
+    def finish(self) -> Disposition:
+        return Disposition(tuple(self.execute), tuple(self.feed), tuple(self.parked), tuple(self.uncertain))
+
+
+class Chronicle:
+    """
+    The journal of one instance, and what follows from it. Its methods write, and may be called from a worker
+    thread.
+
+    Args:
+        recorder: Where records go.
+        gate: What rules on calls.
+        history: What earlier records say of calls.
+        name: The instance's, part of each attempt's identity.
+        clock_ms: Time for decisions.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        gate: Gate,
+        history: CallHistory,
+        *,
+        name: str,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._recorder = recorder
+        self._gate = gate
+        self._history = history
+        self._name = name
+        self._clock_ms = clock_ms
+        self._keys: dict[int, str] = {}
+        self._effects: dict[int, EffectClass] = {}
+        self._held: dict[int, Receipt] = {}
+        # A receipt may come while a slice is being written down.
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """
+        The instance's name.
+        """
+        return self._name
+
+    def writes_at_once(self, call: int) -> bool:
+        """
+        Whether `receipt` of this call waits for the disk.
+        """
+        return self._effects.get(call) == "effectful"
+
+    def slice(self, event: Input, result: StepResult, machine: Machine) -> Disposition:
+        """
+        Write down a slice with its input, and rule on what it asked for.
+
+        Raises:
+            RunnerError: If it could not be written; the instance must not go on.
+        """
+        draft = _Draft()
+        if isinstance(event, WakeInput):
+            held = self._held.pop(event.answer.call, None)
+            if held is not None:
+                draft.records.append(held)
+        draft.records += [input_record(event), slice_record(result, self._digest(machine))]
+        for call in result.calls:
+            self._rule(call, draft)
+        self._write(draft)
+        return draft.finish()
+
+    def abandon(self, delivery: int, failure: RunnerError, result: StepResult, machine: Machine) -> None:
+        """
+        Write down that the host gave up the open delivery.
+        """
+        given_up = Abandoned(delivery=delivery, error=failure.to_wire())
+        self._write(_Draft([given_up, slice_record(result, self._digest(machine), by_clock=False)]))
+
+    def receipt(self, answer: Answer) -> None:
+        """
+        Write down an effect's outcome: at once, if the effect may not be repeated.
+        """
+        call = answer.call
+        record = Receipt(
+            call=call, execution=self._keys[call], status=int(answer.status), payload=answer.payload
+        )
+        if self._effects[call] == "effectful":
+            self._write(_Draft([record]))
+        else:
+            self._held[call] = record
+
+    def resume(self, calls: Iterable[Call]) -> Disposition:
+        """
+        What is to be done about the calls that were in flight when the journal ended.
+        """
+        draft = _Draft()
+        for call in calls:
+            action = self._history.action(call.number)
+            match action:
+                case Decide():
+                    self._rule(call, draft)
+                case Execute():
+                    self._start(call, draft)
+                case Feed():
+                    draft.feed.append(action.answer)
+                case Await():
+                    draft.parked.append(call.number)
+                case Unknown():
+                    draft.uncertain.append(call.number)
+                case _:
+                    assert_never(action)
+        if not draft.uncertain:
+            self._write(draft)
+        return draft.finish()
+
+    def decide(
+        self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str
+    ) -> Disposition:
+        """
+        Write down what a person said of a parked call.
+        """
+        draft = _Draft()
+        self._settle(call, Judgement(verdict, rule), by, draft)
+        self._write(draft)
+        return draft.finish()
+
+    def _digest(self, machine: Machine) -> bytes:
+        return machine.digest() if self._recorder.keeps else b""
+
+    def _rule(self, call: Call, draft: _Draft) -> None:
+        self._settle(call, self._gate.judge(call), "policy", draft)
+
+    def _settle(self, call: Call, judgement: Judgement, by: str, draft: _Draft) -> None:
+        decision = Decision(
+            call=call.number,
+            verdict=judgement.verdict,
+            rule=judgement.rule,
+            by=by,
+            at_ms=self._clock_ms(),
+        )
+        draft.records.append(decision)
+        if judgement.verdict == "allow":
+            self._start(call, draft)
+        elif judgement.verdict == "deny":
+            draft.feed.append(denial(decision))
+        else:
+            draft.parked.append(call.number)
+
+    def _start(self, call: Call, draft: _Draft) -> None:
+        number = call.number
+        effect = self._gate.effect(call.operation)
+        key = f"{self._name}-{number}-{self._history.attempts(number) + 1}"
+        self._keys[number], self._effects[number] = key, effect
+        draft.records.append(Start(call=number, execution=key, effect=effect))
+        draft.execute.append(Execution(call, key))
+
+    def _write(self, draft: _Draft) -> None:
+        if not draft.records:
+            return
+        with self._lock:
+            self._recorder.append(draft.records)
+            for record in draft.records:
+                self._history.note(record)
