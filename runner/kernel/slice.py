@@ -79,10 +79,6 @@ class Payload(NamedTuple):
     value: codec.Value
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(slots=True)
 class Slice:
     """
@@ -102,8 +98,9 @@ class Slice:
         entropy: Seed of the random stream; `entropy_used` counts requests to it.
         keeps_snapshots: What `agent.snapshot` answers.
         restored: What `agent.restored` answers.
-        is_overdue: Whether the slice's wall time is over. Compiled code looks at loops and function
-            entries; between them a guest may call the host any number of times, so the host looks too.
+        is_overdue: Whether the slice's wall time is over; by default never. Compiled code looks at loops and
+            function entries; between them a guest may call the host any number of times, so the host looks
+            too.
         stopped: Whether the host took the guest's fuel away.
         late: Whether it did so because the wall time was over.
     """
@@ -122,7 +119,7 @@ class Slice:
     entropy_used: int = 0
     keeps_snapshots: bool = False
     restored: Restored | None = None
-    is_overdue: Callable[[], bool] = _never
+    is_overdue: Callable[[], bool] = bool
     stopped: bool = False
     late: bool = False
     taken: int = 0

@@ -4,10 +4,13 @@ One instance as a function of its inputs: slices are transactions, and what a fa
 
 from __future__ import annotations
 
+import os
+import signal
 import struct
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import Final
 
 import pytest
@@ -846,3 +849,38 @@ def test_the_digest_tells_minds_apart_and_nothing_else() -> None:
     mind = one.freeze().mind
     assert digest_of(mind, one.image) == one.digest()
     assert FuelExhausted(5).message == "limit fuel exceeded: 5 of 5"
+
+
+# -- Ctrl-C -------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_inside_a_host_function_leaves_a_whole_instance() -> None:
+    """The delivery never happened, the interrupt goes on to the host, and the instance lives on."""
+    instance = machine()
+    deliver(instance, 1, chat() + reply(1))
+    before = instance.digest()
+    over = threading.Event()
+
+    def in_host_function(_number: int, frame: FrameType | None) -> None:
+        while frame is not None:
+            if frame.f_code.co_name == "perform":
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
+    def press() -> None:
+        while not over.is_set():
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+    kept = signal.signal(signal.SIGUSR1, in_host_function)
+    presser = threading.Thread(target=press)
+    presser.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            deliver(instance, 2, MARK + chat() + command(Op.BURN, 1) * 200_000)
+    finally:
+        over.set()
+        presser.join()
+        signal.signal(signal.SIGUSR1, kept)
+    assert instance.digest() == before
+    assert (instance.open_delivery, [call.number for call in instance.calls]) == (0, [1])
+    assert deliver(instance, 3, reply(3)).failure is None

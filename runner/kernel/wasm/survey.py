@@ -26,21 +26,37 @@ MAX_CASES: Final = 65_000
 Targets of one `br_table`; the engine's compiler gives up at 65,520.
 """
 
+_BLOCK: Final = 0x02
 _LOOP: Final = 0x03
-_TRY_TABLE: Final = 0x1F
-_BLOCKS: Final = frozenset({0x02, _LOOP, 0x04, _TRY_TABLE})
-_BRANCHES: Final = frozenset({0x0C, 0x0D})
+_IF: Final = 0x04
+_THROW: Final = 0x08
+_THROW_REF: Final = 0x0A
+_BR: Final = 0x0C
+_BR_IF: Final = 0x0D
 _BR_TABLE: Final = 0x0E
 _CALL: Final = 0x10
 _CALL_INDIRECT: Final = 0x11
-# The engine makes branches of these, to look into a table whose elements it fills on first use.
-_TABLE_READS: Final = frozenset({_CALL_INDIRECT, 0x25})
+_TRY_TABLE: Final = 0x1F
+_TABLE_GET: Final = 0x25
+_MEMORY_GROW: Final = 0x40
+
+_BLOCKS: Final = frozenset({_BLOCK, _LOOP, _IF, _TRY_TABLE})
+
+_MEETINGS: Final = {
+    **dict.fromkeys((*_BLOCKS, _BR, _BR_IF), 1),
+    # The engine makes branches of these, to look into a table whose elements it fills on first use,
+    _CALL_INDIRECT: 1,
+    _TABLE_GET: 1,
+    # and of this, to see whether it failed: the dearest of all where one follows on another.
+    _MEMORY_GROW: 4,
+}
+
 _EMPTY: Final = 0x40
 _LONGER: Final = 0x80
 
 _HANDLER_WEIGHT: Final = 8
 """
-A call under a handler: all that is alive must be kept for it, on a path of its own.
+A call or a throw under a handler: all that is alive must be kept for it, on a path of its own.
 """
 
 _RESULT_WEIGHT: Final = 100
@@ -83,21 +99,19 @@ def survey(module: Module, body: Body, kind: FunctionType) -> Survey:
     meetings = loops = calls = handlers = carried = cases = results = 0
     state_change = None
     for offset, opcode in instructions(module.wasm, body.start, body.end):
+        meetings += _MEETINGS.get(opcode, 0)
         if opcode in _BLOCKS:
-            meetings += 1
             loops += opcode == _LOOP
             handlers += opcode == _TRY_TABLE
             carried += _carried(module, offset)
         elif opcode == _CALL:
             calls += 1
             results += len(module.type_of(_operand(module, offset)).results)
-        elif opcode in _TABLE_READS:
-            meetings += 1
-            if opcode == _CALL_INDIRECT:
-                calls += 1
-                results += len(module.type_at(_operand(module, offset)).results)
-        elif opcode in _BRANCHES:
-            meetings += 1
+        elif opcode == _CALL_INDIRECT:
+            calls += 1
+            results += len(module.type_at(_operand(module, offset)).results)
+        elif opcode in {_THROW, _THROW_REF}:
+            calls += 1
         elif opcode == _BR_TABLE:
             cases += Reader(module.wasm, offset + 1, body.end).count("br_table", MAX_CASES)
         elif opcode in STATE_OPCODES and state_change is None:

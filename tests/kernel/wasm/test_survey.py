@@ -72,6 +72,9 @@ def test_what_only_reads_or_changes_memory_is_no_such_change(code: str) -> None:
         ("(i32.const 1) (i32.const 1) (block (type $pair)) (drop) (drop)", 6),  # 1 x (2 + 4 carried)
         ("(loop)", 3),  # 1 x (2 + 1 loop)
         ("(drop (table.get 0 (i32.const 0)))", 2),
+        ("(drop (memory.grow (i32.const 0)))", 8),  # 4 x 2
+        ("(throw $oops)", 0),
+        ("(block (try_table (catch $oops 0) (throw $oops)))", 20),  # (2 + 8) x 2
         ("(block (br_table 0 0 0 (i32.const 0)))", 6),  # (1 + 2 cases) x 2
         ("(call $callee (i32.const 1) (i32.const 2)) (drop) (drop)", 200),  # 2 results x 100
         ("(call_indirect (type $pair) (i32.const 1) (i32.const 2) (i32.const 0)) (drop) (drop)", 202),
