@@ -3,7 +3,12 @@ Every error that `runner` raises on purpose.
 
     RunnerError                kind, exit code, hint, details
     ├─ UsageError              wrong arguments or configuration                  usage           2
-    │  └─ ConfigError          a file of the user's is wrong: names file and key
+    │  ├─ ConfigError          a file of the user's is wrong: names file and key
+    │  ├─ StateUnusable        a state directory can't be used: names it and what to do
+    │  ├─ InstanceUnknown      no instance of that name
+    │  ├─ InstanceExists       the name is taken
+    │  ├─ InstanceBusy         another process has it open for writing: names its pid
+    │  └─ StaleWriter          somebody else wrote to its journal meanwhile
     ├─ Denied                  a grant said no                                   denied          3
     ├─ LimitExceeded           a bound was met: names it and both numbers        limit           4
     │  ├─ FuelExhausted        the delivery's instructions ran out
@@ -19,7 +24,11 @@ Every error that `runner` raises on purpose.
     │  ├─ AgentInvalid         an agent's folder or package is not well formed
     │  ├─ SnapshotCorrupt      a snapshot's bytes do not agree with themselves
     │  ├─ SnapshotIncompatible a sound snapshot that this host can't restore
-    │  └─ BuildFailed          a compiler refused the agent's source
+    │  ├─ BuildFailed          a compiler refused the agent's source
+    │  ├─ JournalCorrupt       a state's bytes do not agree with themselves: names instance and record
+    │  ├─ JournalPoisoned      an earlier record could not be written, so no later one may be
+    │  ├─ StateTooNew          a state was written by a later runner: names both versions
+    │  └─ DiskFailed           the disk is full or broken
     ├─ EffectError             the outside failed                                upstream        8
     │  └─ ProviderError        a model provider failed
     ├─ NeedsDecision           waits for a person; not a failure                 needs_decision  6
@@ -93,6 +102,79 @@ class ConfigError(UsageError):
     def __init__(self, path: str, key: str | None, problem: str, *, hint: str | None = None) -> None:
         where = f"{path}: {key}: " if key else f"{path}: "
         super().__init__(where + problem, hint=hint, path=path, key=key)
+
+
+class StateUnusable(UsageError):
+    """
+    Raised when a state directory can't be used; nothing in it has changed.
+
+    Args:
+        path: The directory.
+        problem: What is wrong with it.
+        hint: What to do.
+    """
+
+    def __init__(self, path: str, problem: str, *, hint: str) -> None:
+        super().__init__(f"state {path} {problem}", hint=hint, path=path)
+
+
+class InstanceUnknown(UsageError):
+    """
+    Raised when there is no instance of that name.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no instance {name}", hint="list them with runner ps", instance=name)
+
+
+class InstanceExists(UsageError):
+    """
+    Raised when an instance is to be made and the name is taken.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"there is an instance {name} already",
+            hint=f"choose another name, or remove it with runner rm {name}",
+            instance=name,
+        )
+
+
+class InstanceBusy(UsageError):
+    """
+    Raised when another holder has the instance open for writing; a holder that died is none.
+
+    Args:
+        name: The instance.
+        pid: Process of the holder, or `None` when it did not say.
+    """
+
+    def __init__(self, name: str, pid: int | None) -> None:
+        who = "another process" if pid is None else f"process {pid}"
+        super().__init__(
+            f"instance {name} is in use by {who}", hint="wait for it, or stop it", instance=name, pid=pid
+        )
+        self.pid = pid
+
+
+class StaleWriter(UsageError):
+    """
+    Raised when a journal has records that its writer does not know; nothing was written.
+
+    Args:
+        name: The instance.
+        expected: Records that the writer knows of.
+        found: Records that there are.
+    """
+
+    def __init__(self, name: str, expected: int, found: int) -> None:
+        super().__init__(
+            f"journal of {name} was written by somebody else: {expected} records expected, {found} found",
+            hint="open the instance again",
+            instance=name,
+            expected=expected,
+            found=found,
+        )
 
 
 class Denied(RunnerError):
@@ -348,6 +430,79 @@ class BuildFailed(ArtifactError):
 
     def __init__(self, path: str, output: str, *, hint: str | None = None) -> None:
         super().__init__(f"{path}: build failed\n{output}".rstrip(), hint=hint, path=path)
+
+
+class JournalCorrupt(ArtifactError):
+    """
+    Raised when what a state directory holds does not agree with itself. Nothing was changed or made anew.
+
+    Args:
+        name: The instance, or the state directory when it is the whole that is damaged.
+        seq: Sequence number of the record at fault, or `None` when it is none or not known.
+        problem: What is wrong.
+    """
+
+    def __init__(self, name: str, seq: int | None, problem: str) -> None:
+        where = "" if seq is None else f" at record {seq}"
+        super().__init__(
+            f"journal of {name} is damaged{where}: {problem}",
+            hint="put back a copy of the whole state directory",
+            instance=name,
+            seq=seq,
+        )
+        self.seq = seq
+
+
+class JournalPoisoned(ArtifactError):
+    """
+    Raised when a record follows one that could not be written, or of which nobody knows whether it was.
+
+    Args:
+        name: The instance.
+        cause: Why the earlier record was not written.
+    """
+
+    def __init__(self, name: str, cause: str) -> None:
+        super().__init__(
+            f"journal of {name} takes no more records, because one before was not written: {cause}",
+            hint="open the instance again",
+            instance=name,
+        )
+
+
+class StateTooNew(ArtifactError):
+    """
+    Raised when a state directory was written by a later runner; nothing in it has changed.
+
+    Args:
+        path: The directory.
+        found: Version of what it holds.
+        known: Latest version that this runner knows.
+    """
+
+    def __init__(self, path: str, found: int, known: int) -> None:
+        super().__init__(
+            f"state {path} has version {found}, this runner knows versions up to {known}",
+            hint="use the runner that wrote it, or a later one",
+            path=path,
+            found=found,
+            known=known,
+        )
+
+
+class DiskFailed(ArtifactError):
+    """
+    Raised when the disk took or gave no more. What was reported as written is there.
+
+    Args:
+        path: The directory.
+        problem: What the system said.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(
+            f"state {path}: {problem}", hint="free some space, or move it to another disk", path=path
+        )
 
 
 class EffectError(RunnerError):

@@ -17,12 +17,18 @@ from runner.errors import (
     ConfigError,
     DeadlineExceeded,
     Denied,
+    DiskFailed,
     FuelExhausted,
     GuestReturnedError,
     GuestTrapped,
     HostExhausted,
+    InstanceBusy,
+    InstanceExists,
+    InstanceUnknown,
     InternalError,
     Interrupted,
+    JournalCorrupt,
+    JournalPoisoned,
     LimitExceeded,
     MemoryExceeded,
     ModuleRejected,
@@ -31,6 +37,9 @@ from runner.errors import (
     RunnerError,
     SnapshotCorrupt,
     SnapshotIncompatible,
+    StaleWriter,
+    StateTooNew,
+    StateUnusable,
     UsageError,
 )
 
@@ -53,7 +62,7 @@ def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
             continue
         name = match[2]
         drawn.append((len(match[1]) // 3, name))
-        shown = re.search(r"  ([a-z]+) +(\d+)$", line)
+        shown = re.search(r"  ([a-z_]+) +(\d+)$", line)
         error = getattr(errors, name)
         if shown is not None:
             assert (error.kind, error.exit_code) == (shown[1], int(shown[2])), name
@@ -120,6 +129,41 @@ EXAMPLES = [
     ),
     (SnapshotIncompatible("v", "1", "2"), "snapshot does not fit: v is 2, expected 1", None),
     (BuildFailed("dir", "x.c:1: no\n"), "dir: build failed\nx.c:1: no", None),
+    (StateUnusable("/s", "is a file", hint="move it"), "state /s is a file", "move it"),
+    (InstanceUnknown("bob"), "there is no instance bob", "list them with runner ps"),
+    (
+        InstanceExists("bob"),
+        "there is an instance bob already",
+        "choose another name, or remove it with runner rm bob",
+    ),
+    (InstanceBusy("bob", 7), "instance bob is in use by process 7", "wait for it, or stop it"),
+    (InstanceBusy("bob", None), "instance bob is in use by another process", "wait for it, or stop it"),
+    (
+        StaleWriter("bob", 3, 4),
+        "journal of bob was written by somebody else: 3 records expected, 4 found",
+        "open the instance again",
+    ),
+    (
+        JournalCorrupt("bob", 3, "it is gone"),
+        "journal of bob is damaged at record 3: it is gone",
+        "put back a copy of the whole state directory",
+    ),
+    (
+        JournalCorrupt("bob", None, "it is gone"),
+        "journal of bob is damaged: it is gone",
+        "put back a copy of the whole state directory",
+    ),
+    (
+        JournalPoisoned("bob", "disk full"),
+        "journal of bob takes no more records, because one before was not written: disk full",
+        "open the instance again",
+    ),
+    (
+        StateTooNew("/s", 2, 1),
+        "state /s has version 2, this runner knows versions up to 1",
+        "use the runner that wrote it, or a later one",
+    ),
+    (DiskFailed("/s", "disk full"), "state /s: disk full", "free some space, or move it to another disk"),
     (ProviderError("acme", "down", status=503, retryable=True), "provider acme: down", None),
     (Interrupted(), "interrupted", None),
     (InternalError("oops"), "oops", None),
