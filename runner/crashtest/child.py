@@ -1,0 +1,167 @@
+"""
+The process that is killed: opens an instance, goes on with it, and dies where it is told to.
+
+    python -m runner.crashtest.child PLAN.json
+
+The plan says where things lie and at which boundary to die. What came of it, if it lived, goes to stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from runner.capabilities.standard import standard_handlers
+from runner.crashtest.defects import FlawedRecorder
+from runner.crashtest.ledger import Ledger, LedgerHandlers
+from runner.digest import show
+from runner.errors import NeedsDecision, RunnerError
+from runner.journal import StateDirectory
+from runner.kernel.abi import DeliveryKind
+from runner.policy.gate import Gate
+from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
+from runner.session.chronicle import Chronicle
+from runner.session.session import Session
+from runner.wiring.host import Host
+from runner.wiring.named import open_life
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runner.codec import Value
+    from runner.session.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """
+    What a child shall do.
+
+    Attributes:
+        state: The state directory.
+        cache: The cache of compiled code.
+        ledger: The world.
+        name: The instance.
+        message: What to deliver when nothing is open.
+        deliveries: How many deliveries its life shall have in all.
+        die_at: Number of the boundary at which to die, from 1; 0 to live.
+        defect: A planted defect, or empty.
+    """
+
+    state: str
+    cache: str
+    ledger: str
+    name: str
+    message: Value
+    deliveries: int
+    die_at: int = 0
+    defect: str = ""
+
+    def write(self, path: Path) -> None:
+        """
+        Put it where the child finds it.
+        """
+        path.write_text(json.dumps(asdict(self)))
+
+
+@dataclass(slots=True)
+class Fate:
+    """
+    Counts the boundaries, and dies at one of them.
+    """
+
+    die_at: int
+    passed: int = 0
+
+    def boundary(self, where: str) -> None:
+        """
+        A point at which a process may die.
+        """
+        del where
+        self.passed += 1
+        if self.passed == self.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
+    """
+    Go on with the instance until it has had all its deliveries.
+
+    Raises:
+        EffectUncertain: If a person has to say first whether something happened.
+    """
+    host = Host(Path(plan.cache))
+    provider = ScriptedProvider()
+    life = await open_life(StateDirectory(Path(plan.state)), host, plan.name, provider, write=True)
+    try:
+        handlers = standard_handlers(
+            providers={provider.name: provider},
+            default_model=SCRIPTED_MODEL,
+            grants=life.prepared.grants,
+            notes=life.held.notes,
+            usage=life.held.usage,
+        )
+        chronicle = Chronicle(
+            FlawedRecorder(life.journal, fate.boundary, plan.defect),
+            Gate(life.prepared.grants, life.born.ask),
+            life.fold.history,
+            name=plan.name,
+            clock_ms=_clock(life.journal.position),
+        )
+        session = Session(
+            life.machine,
+            LedgerHandlers(handlers, Ledger(Path(plan.ledger)), fate.boundary),
+            host.ticker,
+            on_log=lambda _line: None,
+            chronicle=chronicle,
+            clock_ms=_clock(0),
+        )
+        async with session:
+            outcome = await session.finish_open()
+            while life.machine.last_delivery < plan.deliveries:
+                outcome = await session.deliver(DeliveryKind.MESSAGE, plan.message)
+        return _report(outcome, life.machine.digest(), fate)
+    finally:
+        life.journal.close()
+
+
+def _clock(start: int) -> Callable[[], int]:
+    # A guest that reads the clock would make two lives differ for no fault of the host's.
+    del start
+    return lambda: 1_700_000_000_000
+
+
+def _report(outcome: Outcome | None, digest: bytes, fate: Fate) -> dict[str, Value]:
+    failure = outcome.failure.to_wire() if outcome and outcome.failure else None
+    return {
+        "result": repr(outcome.result) if outcome else None,
+        "failure": failure,
+        "digest": show(digest),
+        "boundaries": fate.passed,
+    }
+
+
+def main() -> int:
+    """
+    Run the plan in the first argument.
+    """
+    plan = Plan(**json.loads(Path(sys.argv[1]).read_text()))
+    try:
+        report = anyio.run(live, plan, Fate(plan.die_at))
+    except NeedsDecision as error:
+        report = {"uncertain": list(error.calls)}
+    except RunnerError as error:
+        report = {"error": error.to_wire()}
+    print(json.dumps(report))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""
+Defects to plant, so that the verdict can be seen to turn red.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from runner.journal.records import Receipt, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runner.journal.records import Record
+    from runner.session.recording import Recorder
+
+DEFECTS: Final[dict[str, str]] = {
+    "no-start": "starts are not written down: an effect that was cut off looks as if it never began",
+    "lost-receipt": "receipts of effects that may not be repeated are not written down",
+    "idle-start": "starts say that any effect may be repeated",
+}
+
+
+class FlawedRecorder:
+    """
+    A recorder that dies at boundaries, and may have a defect.
+
+    Args:
+        inner: The journal.
+        boundary: Called where the process may die.
+        defect: Key of `DEFECTS`, or empty.
+    """
+
+    keeps = True
+
+    def __init__(self, inner: Recorder, boundary: Callable[[str], None], defect: str) -> None:
+        self._inner = inner
+        self._boundary = boundary
+        self._defect = defect
+
+    def append(self, records: Sequence[Record]) -> int:
+        """
+        Write records down, but for what the defect drops.
+        """
+        kept = [flawed for record in records if (flawed := self._flaw(record)) is not None]
+        self._boundary("before a commit")
+        position = self._inner.append(kept) if kept else 0
+        self._boundary("after a commit")
+        return position
+
+    def _flaw(self, record: Record) -> Record | None:
+        if self._defect == "no-start" and isinstance(record, Start):
+            return None
+        if self._defect == "lost-receipt" and isinstance(record, Receipt):
+            return None
+        if self._defect == "idle-start" and isinstance(record, Start):
+            return Start(call=record.call, execution=record.execution, effect="idempotent")
+        return record
