@@ -20,6 +20,9 @@ from runner.errors import ArtifactError, RunnerError, UsageError
 
 PRIVATE_FILE_MODE: Final = 0o600
 
+PRIVATE_DIRECTORY_MODE: Final = 0o700
+
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _DISK_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # Absent on Windows, where links need a privilege to make and text mode is the default.
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
@@ -98,6 +101,65 @@ def read_whole(path: Path, bound_bytes: int) -> bytes:
         raise _explain(error, path, "read") from error
 
 
+def is_disk_failure(error: OSError) -> bool:
+    """
+    Whether the disk itself refused: full, over quota, or broken.
+    """
+    return error.errno in _DISK_ERRNOS
+
+
+class Exposure(NamedTuple):
+    """
+    Why a directory is not its user's own.
+
+    Attributes:
+        problem: What is wrong, to follow its path in a sentence.
+        fix: What the user can do about this directory, or `None` when only another one helps.
+    """
+
+    problem: str
+    fix: str | None = None
+
+
+def make_private(directory: Path) -> Exposure | None:
+    """
+    Make a directory that only its user can enter, unless it is there; why it can't be trusted, if so.
+
+    Raises:
+        OSError: If it can't be made or looked at.
+    """
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir(mode=PRIVATE_DIRECTORY_MODE)
+    return find_exposure(directory)
+
+
+def find_exposure(directory: Path) -> Exposure | None:
+    """
+    Whether someone else may put files into a directory, or it is none.
+
+    Raises:
+        OSError: If it can't be looked at.
+    """
+    status = directory.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return Exposure("is a symbolic link", "name the directory itself")
+    if not stat.S_ISDIR(status.st_mode):
+        return Exposure("is not a directory")
+    if not is_ours(status):
+        return Exposure(f"belongs to user {status.st_uid}")
+    if os.name != "nt" and status.st_mode & _WRITABLE_BY_OTHERS:
+        return Exposure("can be written by other users", f"chmod 700 {directory}")
+    return None
+
+
+def is_ours(status: os.stat_result) -> bool:
+    """
+    Whether a file belongs to the user of this process.
+    """
+    # Windows has no such numbers; a profile is private there by its access list.
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
 def temporary_prefix(name: str) -> str:
     """
     How the temporary files of `write_whole` for a file called `name` begin.
@@ -152,7 +214,7 @@ def _not_regular(path: Path) -> UsageError:
 
 def _explain(error: OSError, path: Path, done: str) -> RunnerError:
     message = f"{path}: can't be {done}: {(error.strerror or str(error)).lower()}"
-    if error.errno in _DISK_ERRNOS:
+    if is_disk_failure(error):
         return ArtifactError(message, hint="free some space, or choose another disk", path=str(path))
     hint = "check the path"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

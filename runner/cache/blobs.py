@@ -14,13 +14,11 @@ from typing import Final
 
 from runner.cache.lock import hold
 from runner.errors import UsageError
-from runner.files import temporary_prefix, write_whole
+from runner.files import Exposure, find_exposure, is_ours, make_private, temporary_prefix, write_whole
 
 CACHE_VARIABLE: Final = "RUNNER_CACHE"
 
 _APPLICATION: Final = "wasm-agent-runner"
-_DIRECTORY_MODE: Final = 0o700
-_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _KIND: Final = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
 _MAX_KEY_BYTES: Final = 64
 _MAX_SIZE_DIGITS: Final = 20
@@ -76,7 +74,7 @@ class BlobCache:
                 sealed = _sealed_bytes(path)
             except FileNotFoundError:
                 return None
-        whole = stat.S_ISREG(status.st_mode) and _is_ours(status) and status.st_size == sealed
+        whole = stat.S_ISREG(status.st_mode) and is_ours(status) and status.st_size == sealed
         return path if whole else None
 
     def get_or_make(self, kind: str, key: bytes, make: Callable[[], bytes]) -> Path:
@@ -162,34 +160,27 @@ class BlobCache:
 
 
 def _make_private(directory: Path) -> None:
-    with contextlib.suppress(FileExistsError):
-        directory.mkdir(mode=_DIRECTORY_MODE)
-    _need_private(directory)
+    _refuse(directory, make_private(directory))
 
 
 def _need_private(directory: Path) -> None:
+    _refuse(directory, find_exposure(directory))
+
+
+def _refuse(directory: Path, exposure: Exposure | None) -> None:
     """
     Whoever may write here may choose what the host executes.
     """
-    status = directory.lstat()
-    problem = fix = None
-    if not stat.S_ISDIR(status.st_mode):
-        problem, fix = "is not a directory", _ELSEWHERE
-        if stat.S_ISLNK(status.st_mode):
-            problem, fix = "is a symbolic link", f"name the directory itself: {_ELSEWHERE}"
-    elif not _is_ours(status):
-        problem, fix = f"belongs to user {status.st_uid}", _ELSEWHERE
-    elif os.name != "nt" and status.st_mode & _WRITABLE_BY_OTHERS:
-        problem = "can be written by other users"
-        fix = f"empty it, since others may have put code there, then: chmod 700 {directory}"
-    if problem:
-        msg = f"cache {directory} {problem}"
-        raise UsageError(msg, hint=fix, path=str(directory))
-
-
-def _is_ours(status: os.stat_result) -> bool:
-    # Windows has no such numbers; a profile is private there by its access list.
-    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    if exposure is None:
+        return
+    fix = exposure.fix
+    if fix is None:
+        fix = _ELSEWHERE
+    elif fix.startswith("chmod"):
+        fix = f"empty it, since others may have put code there, then: {fix}"
+    else:
+        fix = f"{fix}: {_ELSEWHERE}"
+    raise UsageError(f"cache {directory} {exposure.problem}", hint=fix, path=str(directory))
 
 
 def _seal(path: Path) -> Path:

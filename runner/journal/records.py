@@ -1,9 +1,9 @@
 """
 What a journal is made of: a closed union of records, each a fact that is never changed again.
 
-Inputs (`Delivery`, `Wake`, `Woken`, `Abandoned`) are all that an instance ever learns; folding them over its image
-gives its mind, byte for byte. The other records say what came of them and what the host did. A new kind of
-record is a new format version; a reader refuses what it does not know.
+Inputs (`Delivery`, `Wake`, `Woken`, `Abandoned`) are all that an instance ever learns; folding them over its
+image gives its mind, byte for byte. The other records say what came of them and what the host did. A new kind
+of record is a new format version; a reader refuses what it does not know.
 """
 
 from __future__ import annotations

@@ -1,0 +1,8 @@
+"""
+Journals: what instances are made of, kept so that no crash, and no damage, is mistaken for a beginning.
+"""
+
+from runner.journal.journal import Journal
+from runner.journal.state import InstanceRow, StateDirectory, default_state_root
+
+__all__ = ["InstanceRow", "Journal", "StateDirectory", "default_state_root"]

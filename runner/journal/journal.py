@@ -1,0 +1,204 @@
+"""
+The journal of one instance: records in one order, each durable before the next thing happens.
+
+The order is that of sequence numbers, contiguous from 0. No clock has a say in it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from runner.digest import SIZE_BYTES
+from runner.errors import InternalError, JournalCorrupt, JournalPoisoned, RunnerError
+from runner.journal import instances, wire
+from runner.journal.chain import GENESIS, Row, extend, link
+from runner.journal.records import Born
+
+if TYPE_CHECKING:
+    from runner.journal.database import Database
+    from runner.journal.instances import Entry
+    from runner.journal.lock import InstanceLock
+    from runner.journal.records import Record
+
+_READ_BYTES: Final = 4 << 20
+"""
+Payloads that a reader holds at once, unless a single one is larger.
+"""
+
+
+class Journal:
+    """
+    One instance's records, open for reading, and for writing if it holds the lock. Safe to share between
+    threads.
+
+    Args:
+        database: Where the records are.
+        entry: The instance.
+        lock: Its lock, or `None` to read only.
+        now_ms: The host's clock, for what is listed; nothing is ordered by it.
+    """
+
+    keeps: Final = True
+    """
+    Whether what is appended stays.
+    """
+
+    def __init__(
+        self, database: Database, entry: Entry, lock: InstanceLock | None, now_ms: Callable[[], int]
+    ) -> None:
+        self._database = database
+        self._entry = entry
+        self._lock = lock
+        self._now_ms = now_ms
+        self._poison: str | None = None
+        self._writing = threading.Lock()
+        self._check_end()
+
+    @property
+    def name(self) -> str:
+        """
+        The instance's name.
+        """
+        return self._entry.name
+
+    @property
+    def position(self) -> int:
+        """
+        Number of records: those that this object has written or found.
+        """
+        return self._entry.tail.position
+
+    def append(self, records: Sequence[Record]) -> int:
+        """
+        Write records as one: all or none. They are durable when this returns.
+
+        After a failure nothing can be appended any more: what was meant to be on record is not, or nobody
+        knows. Open the instance again and go on from what is there.
+
+        Returns:
+            The position after them.
+
+        Raises:
+            StaleWriter: If somebody else wrote meanwhile.
+            JournalPoisoned: If an earlier append failed.
+            RunnerError: Why they could not be written.
+        """
+        with self._writing:
+            self._need_writable()
+            if not records:
+                return self.position
+            try:
+                self._append(records)
+            except BaseException as error:
+                self._poison = error.message if isinstance(error, RunnerError) else repr(error)
+                raise
+            return self.position
+
+    def read(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Record]]:
+        """
+        Records by sequence number, from `start` on, up to `end` or all that there are now.
+
+        Each is checked before it is given: its bytes, its fields, and that none before it is missing.
+
+        Raises:
+            JournalCorrupt: If a record is damaged or gone; those before it were given.
+        """
+        tail = self._refreshed().tail
+        last = tail.position if end is None else min(end, tail.position)
+        expected = self._link_before(start) if start < last else b""
+        seq = start
+        while seq < last:
+            for row in self._fetch(seq, last):
+                if row.seq != seq:
+                    raise JournalCorrupt(self.name, seq, f"missing; record {row.seq} follows")
+                expected = link(expected, seq, row.payload)
+                if row.chain != expected:
+                    raise JournalCorrupt(self.name, seq, "its bytes are not those that were written")
+                if seq + 1 == tail.position and row.chain != tail.chain:
+                    raise JournalCorrupt(self.name, seq, "the instance ends with another record")
+                record = wire.decode(row.payload, name=self.name, seq=seq)
+                if isinstance(record, Born) != (seq == 0):
+                    raise JournalCorrupt(self.name, seq, "a journal has one birth, at its beginning")
+                yield seq, record
+                seq += 1
+
+    def close(self) -> None:
+        """
+        Let go of the instance. Later calls do nothing.
+        """
+        with self._writing:
+            self._poison = self._poison or "it was closed"
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _need_writable(self) -> None:
+        if self._lock is None:
+            raise InternalError(f"journal of {self.name} is open for reading only")
+        if self._poison is not None:
+            raise JournalPoisoned(self.name, self._poison)
+
+    def _append(self, records: Sequence[Record]) -> None:
+        entry = self._entry
+        if any(isinstance(record, Born) for record in records):
+            raise InternalError(f"journal of {self.name} has its birth already")
+        rows = extend(entry.tail, [wire.encode(record) for record in records])
+        standing = entry.standing.after(records, self._now_ms())
+        self._entry = self._database.write(
+            lambda connection: instances.extend(connection, entry, standing, rows)
+        )
+
+    def _refreshed(self) -> Entry:
+        """
+        The instance as it is now; another process may be writing it.
+        """
+        if self._lock is not None:
+            return self._entry
+        entry = instances.find(self._database, self.name)
+        if entry is None or entry.id != self._entry.id or entry.tail.position < self.position:
+            raise JournalCorrupt(self.name, None, "its records went away while they were read")
+        self._entry = entry
+        return entry
+
+    def _link_before(self, seq: int) -> bytes:
+        if seq == 0:
+            return GENESIS
+        rows = self._fetch(seq - 1, seq)
+        if rows[0].seq != seq - 1:
+            raise JournalCorrupt(self.name, seq - 1, "missing")
+        return rows[0].chain
+
+    def _fetch(self, start: int, end: int) -> list[Row]:
+        rows = self._database.read_some(
+            "SELECT seq, payload, chain FROM records"
+            " WHERE instance = ? AND seq >= ? AND seq < ? ORDER BY seq",
+            (self._entry.id, start, end),
+            _READ_BYTES,
+        )
+        if not rows:
+            raise JournalCorrupt(self.name, start, "missing")
+        return [self._checked(row, start + index) for index, row in enumerate(rows)]
+
+    def _checked(self, row: tuple[Any, ...], seq: int) -> Row:
+        found = Row(*row)
+        if [type(value) for value in row] != [int, bytes, bytes] or len(found.chain) != SIZE_BYTES:
+            raise JournalCorrupt(self.name, seq, "its row has values of wrong types")
+        return found
+
+    def _check_end(self) -> None:
+        """
+        See that the last record is there, and no other after it.
+        """
+        tail = self._entry.tail
+        rows = self._database.read(
+            "SELECT seq, chain FROM records WHERE instance = ? ORDER BY seq DESC LIMIT 1", (self._entry.id,)
+        )
+        if not rows or rows[0] != (tail.position - 1, tail.chain):
+            raise JournalCorrupt(self.name, tail.position - 1, "the journal does not end with this record")
