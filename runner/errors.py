@@ -121,10 +121,17 @@ class StateUnusable(UsageError):
 class InstanceUnknown(UsageError):
     """
     Raised when there is no instance of that name.
+
+    Args:
+        name: The name.
+        nearest: Names that there are and that may have been meant.
     """
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no instance {name}", hint="list them with runner ps", instance=name)
+    def __init__(self, name: str, nearest: tuple[str, ...] = ()) -> None:
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else "list them with runner ps"
+        super().__init__(
+            f"there is no instance {name}", hint=hint, instance=name, nearest=list(nearest) or None
+        )
 
 
 class InstanceExists(UsageError):

@@ -1,9 +1,9 @@
 """
 Between a session and its journal: nothing leaves the host before the record of it is durable.
 
-The order for one call is: the slice that asked, the decision, the start; then the effect; then its receipt; then
-the wake that hands it over. A slice, what policy decides on its calls and their starts are one transaction,
-because nothing happens between them. The receipt of an effect that may not be repeated is written at once;
+The order for one call is: the slice that asked, the decision, the start; then the effect; then its receipt;
+then the wake that hands it over. A slice, what policy decides on its calls and their starts are one
+transaction, because nothing happens between them. The receipt of an effect that may not be repeated is written at once;
 others ride with the wake: without them the effect is simply done again.
 """
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, assert_never
 
 from runner.journal.records import Abandoned, Decision, Receipt, Start
-from runner.kernel.machine import Wake as WakeInput
+from runner.policy.gate import Ruling
 from runner.session.recording import input_record, slice_record
 from runner.session.recovery import Await, CallHistory, Decide, Execute, Feed, Unknown, denial
 
@@ -22,23 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from runner.errors import RunnerError
-    from runner.journal.records import EffectClass, Record, Verdict
+    from runner.journal.records import EffectClass, Record
     from runner.kernel.machine import Input, Machine, StepResult
     from runner.kernel.state import Answer, Call
     from runner.session.recording import Recorder
 
 
-class Judgement(NamedTuple):
-    """
-    What policy says of a call.
-
-    Attributes:
-        verdict: `ask` parks it for a person.
-        rule: The rule that decided.
-    """
-
-    verdict: Verdict
-    rule: str
+BY_POLICY: Final = "policy"
+"""
+Who decided, when no person did.
+"""
 
 
 class Gate(Protocol):
@@ -46,7 +39,7 @@ class Gate(Protocol):
     Policy, as a session sees it.
     """
 
-    def judge(self, call: Call) -> Judgement:
+    def judge(self, call: Call) -> Ruling:
         """
         Rule on one call. Not asked again once its answer is written.
         """
@@ -62,9 +55,9 @@ class OpenGate:
     For an instance whose grants were settled when it was bound.
     """
 
-    def judge(self, call: Call) -> Judgement:
+    def judge(self, call: Call) -> Ruling:
         del call
-        return Judgement("allow", "granted")
+        return Ruling("allow", "granted")
 
     def effect(self, operation: str) -> EffectClass:
         del operation
@@ -171,11 +164,7 @@ class Chronicle:
         Raises:
             RunnerError: If it could not be written; the instance must not go on.
         """
-        draft = _Draft()
-        if isinstance(event, WakeInput):
-            held = self._held.pop(event.answer.call, None)
-            if held is not None:
-                draft.records.append(held)
+        draft = self._with_receipts()
         draft.records += [input_record(event), slice_record(result, self._digest(machine))]
         for call in result.calls:
             self._rule(call, draft)
@@ -187,7 +176,9 @@ class Chronicle:
         Write down that the host gave up the open delivery.
         """
         given_up = Abandoned(delivery=delivery, error=failure.to_wire())
-        self._write(_Draft([given_up, slice_record(result, self._digest(machine), by_clock=False)]))
+        draft = self._with_receipts()
+        draft.records += [given_up, slice_record(result, self._digest(machine), by_clock=False)]
+        self._write(draft)
 
     def receipt(self, answer: Answer) -> None:
         """
@@ -226,24 +217,29 @@ class Chronicle:
             self._write(draft)
         return draft.finish()
 
-    def decide(
-        self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str
-    ) -> Disposition:
+    def decide(self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str) -> Disposition:
         """
         Write down what a person said of a parked call.
         """
         draft = _Draft()
-        self._settle(call, Judgement(verdict, rule), by, draft)
+        self._settle(call, Ruling(verdict, rule), by, draft)
         self._write(draft)
         return draft.finish()
+
+    def _with_receipts(self) -> _Draft:
+        """
+        A draft that begins with every outcome that is not written yet, also of calls that are about to be
+        given up: what the host holds for the instance is a function of its receipts.
+        """
+        return _Draft([self._held.pop(call) for call in tuple(self._held)])
 
     def _digest(self, machine: Machine) -> bytes:
         return machine.digest() if self._recorder.keeps else b""
 
     def _rule(self, call: Call, draft: _Draft) -> None:
-        self._settle(call, self._gate.judge(call), "policy", draft)
+        self._settle(call, self._gate.judge(call), BY_POLICY, draft)
 
-    def _settle(self, call: Call, judgement: Judgement, by: str, draft: _Draft) -> None:
+    def _settle(self, call: Call, judgement: Ruling, by: str, draft: _Draft) -> None:
         decision = Decision(
             call=call.number,
             verdict=judgement.verdict,

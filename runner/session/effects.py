@@ -99,7 +99,9 @@ class Effects:
             await self._answer(call.number, Status.PART, part)
 
         with scope:
-            result = await self._handlers.handle(call.operation, codec.decode(call.request), emit, execution=key)
+            result = await self._handlers.handle(
+                call.operation, codec.decode(call.request), emit, execution=key
+            )
             await self._answer(call.number, result.status, result.payload)
             self._scopes.pop(call.number, None)
 

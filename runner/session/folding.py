@@ -1,8 +1,8 @@
 """
 Folding a journal over an image: recovery, replay, time travel and verification are this one act.
 
-An agent is a function of its image and its recorded inputs. So the same inputs must make the same requests and
-leave the same memory; where they don't, either the record or the host is wrong, and nothing may go on.
+An agent is a function of its image and its recorded inputs. So the same inputs must make the same requests
+and leave the same memory; where they don't, either the record or the host is wrong, and nothing may go on.
 """
 
 from __future__ import annotations

@@ -51,13 +51,9 @@ def input_record(event: Input) -> Delivery | Wake:
     An input, as it is written down.
     """
     if isinstance(event, Deliver):
-        return Delivery(
-            number=event.number, kind=int(event.kind), payload=event.payload, now_ms=event.now_ms
-        )
+        return Delivery(number=event.number, kind=int(event.kind), payload=event.payload, now_ms=event.now_ms)
     answer = event.answer
-    return Wake(
-        call=answer.call, status=int(answer.status), payload=answer.payload, now_ms=event.now_ms
-    )
+    return Wake(call=answer.call, status=int(answer.status), payload=answer.payload, now_ms=event.now_ms)
 
 
 def slice_record(result: StepResult, digest: bytes, *, by_clock: bool | None = None) -> Slice:

@@ -110,6 +110,12 @@ class CallHistory:
         """
         return self._attempts.get(call, 0)
 
+    def records(self, calls: Iterable[int]) -> list[Decision | Start | Receipt | Resolution]:
+        """
+        The last record of each call that has one.
+        """
+        return [self._last[call] for call in calls if call in self._last]
+
     def action(self, call: int) -> Action:
         """
         What must happen next for a call in flight.

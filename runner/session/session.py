@@ -85,6 +85,7 @@ class Session:
         on_log: Takes each line that the guest logs. Untrusted text.
         on_snapshot: Called with the reason when the guest asked for a snapshot, once the slice has ended
             and no slice runs; or `None`.
+        after_slice: Called after each slice, while none runs, with whether it ended a delivery; or `None`.
         chronicle: The instance's journal, already folded over the machine; `None` for one that leaves
             nothing behind.
         clock_ms: What `agent.now` answers.
@@ -98,6 +99,7 @@ class Session:
         *,
         on_log: Callable[[LogLine], None],
         on_snapshot: Callable[[str], None] | None = None,
+        after_slice: Callable[[bool], None] | None = None,
         chronicle: Chronicle | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
@@ -106,6 +108,7 @@ class Session:
         self._ticker = ticker
         self._on_log = on_log
         self._on_snapshot = on_snapshot
+        self._after_slice = after_slice
         self._clock_ms = clock_ms
         self._chronicle = chronicle or Chronicle(
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
@@ -114,6 +117,7 @@ class Session:
         self._queue: deque[_Pending] = deque()
         self._answers: deque[Answer] = deque()
         self._news = anyio.Event()
+        self._idle = anyio.Event()
         self._open: _Pending | None = None
         self._numbers = machine.last_delivery
         self._stack = AsyncExitStack()
@@ -154,9 +158,7 @@ class Session:
 
     # -- for the owner ------------------------------------------------------------------------
 
-    async def decide(
-        self, call: int, verdict: Literal["allow", "deny"], *, rule: str, by: str
-    ) -> None:
+    async def decide(self, call: int, verdict: Literal["allow", "deny"], *, rule: str, by: str) -> None:
         """
         Rule on a parked call, as a person; durable when this returns.
 
@@ -170,6 +172,9 @@ class Session:
         [parked] = [other for other in self.machine.calls if other.number == call]
         write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
         self._dispose(await anyio.to_thread.run_sync(write))
+        if self._open is not None and self._open.outcome is not None:
+            # Whoever waited for it was told to ask a person; now it goes on.
+            self._open.outcome, self._open.done = None, anyio.Event()
         self._news.set()
 
     async def deliver(
@@ -202,6 +207,15 @@ class Session:
         self._open.deadline_ms = deadline_ms
         self._news.set()
         return await self._await(self._open)
+
+    async def drain(self) -> None:
+        """
+        Wait until no effect is under way and every answer was handed over: then only a delivery or a person
+        can move the instance on.
+        """
+        idle = self._idle
+        self._news.set()
+        await idle.wait()
 
     def interrupt(self) -> None:
         """
@@ -243,6 +257,9 @@ class Session:
                 await self._step(event)
             else:
                 self._settle_if_blocked()
+                if not self._effects.running:
+                    self._idle.set()
+                    self._idle = anyio.Event()
                 with anyio.move_on_after(self._patience_s()):
                     await self._news.wait()
 
@@ -333,6 +350,8 @@ class Session:
                 self._settle(failure=GuestReturnedError(value["message"], value.get("data")))
         if result.snapshot_reason is not None and self._on_snapshot is not None:
             self._on_snapshot(result.snapshot_reason)
+        if self._after_slice is not None:
+            self._after_slice(result.reply is not None or result.failed_delivery > 0)
 
     def _explain(self, failure: RunnerError) -> RunnerError:
         """

@@ -1,15 +1,16 @@
 """
 What the host holds for an instance beside its machine: notes, usage, how far the script was followed.
 
-Like the mind, it is a function of the journal: folded over receipts, so that nothing of it can be lost or kept
-twice when a process dies.
+Like the mind, it is a function of the journal: folded over receipts, so that nothing of it can be lost or
+kept twice when a process dies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from runner import codec
 from runner.capabilities.usage import UsageMeter
@@ -21,9 +22,11 @@ from runner.providers.base import Usage
 
 if TYPE_CHECKING:
     from runner.codec import Value
-    from runner.journal.records import Record
+    from runner.journal.records import Intent, Record
+    from runner.kernel.state import Call
     from runner.providers.scripted import ScriptedProvider
 
+_T = TypeVar("_T")
 _ASKS: Final = frozenset({"llm.chat", "llm.complete"})
 
 
@@ -31,35 +34,57 @@ _ASKS: Final = frozenset({"llm.chat", "llm.complete"})
 class Held:
     """
     The host's part of one instance.
+
+    Attributes:
+        provider: Answers its model calls; `None` where nothing will be asked.
+        notes: Its notes.
+        usage: Its totals.
     """
 
-    provider: ScriptedProvider
+    provider: ScriptedProvider | None
     notes: InMemoryNotes = field(default_factory=InMemoryNotes)
     usage: UsageMeter = field(default_factory=UsageMeter)
+
+    @property
+    def providers(self) -> dict[str, ScriptedProvider]:
+        """
+        The provider by its name, if there is one.
+        """
+        return {self.provider.name: self.provider} if self.provider else {}
 
     def to_wire(self) -> dict[str, Value]:
         """
         All of it, as a snapshot carries it.
         """
-        return {
-            "notes": self.notes.to_wire(),
-            "provider": self.provider.to_wire(),
-            "usage": self.usage.to_wire(),
-        }
+        # Without a provider, what was asked so far is what ended.
+        followed = self.provider.to_wire() if self.provider else {"requests": self.usage.calls}
+        return {"notes": self.notes.to_wire(), "provider": followed, "usage": self.usage.to_wire()}
 
-    def take_back(self, wire: dict[str, Value], path: Path) -> None:
+    def take_back(self, wire: dict[str, Value], origin: Path) -> None:
         """
         Go on with what `to_wire` gave.
 
+        Args:
+            wire: That.
+            origin: Where it comes from, for errors.
+
         Raises:
-            SnapshotCorrupt: If it is not that.
+            SnapshotCorrupt: If it is something else.
         """
         try:
             self.notes = InMemoryNotes.from_wire(wire["notes"])
-            self.provider.restore(wire["provider"])
+            if self.provider is not None:
+                self.provider.restore(wire["provider"])
             self.usage = UsageMeter.from_wire(wire["usage"])
         except (KeyError, ValueError) as error:
-            raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(path)) from error
+            raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(origin)) from error
+
+    def copy(self) -> Held:
+        """
+        The same, to be folded on by itself; without a provider.
+        """
+        notes = InMemoryNotes.from_wire(self.notes.to_wire())
+        return Held(None, notes, UsageMeter.from_wire(self.usage.to_wire()))
 
 
 class HeldFold:
@@ -72,18 +97,32 @@ class HeldFold:
     """
 
     def __init__(self, held: Held, instance: str) -> None:
-        self._held = held
+        self.held = held
         self._instance = instance
         self._calls: dict[int, tuple[str, bytes]] = {}
+
+    def fork(self) -> HeldFold:
+        """
+        The same over a copy.
+        """
+        other = HeldFold(self.held.copy(), self._instance)
+        other._calls = dict(self._calls)
+        return other
 
     def learn(self, record: Record) -> None:
         """
         Take in which calls were made, of a record whose outcome is in the snapshot already.
         """
         if isinstance(record, Slice):
-            self._calls.update((call.number, (call.operation, call.request)) for call in record.calls)
+            self.learn_calls(record.calls)
 
-    async def note(self, seq: int, record: Record) -> None:
+    def learn_calls(self, calls: Iterable[Call | Intent]) -> None:
+        """
+        Take in calls that were made.
+        """
+        self._calls.update((call.number, (call.operation, call.request)) for call in calls)
+
+    def note(self, seq: int, record: Record) -> None:
         """
         Take in the next record.
 
@@ -93,17 +132,30 @@ class HeldFold:
         self.learn(record)
         if isinstance(record, Receipt) and record.call in self._calls:
             operation, request = self._calls[record.call]
-            await self._apply(seq, operation, codec.decode(request), record)
+            self._apply(seq, operation, codec.decode(request), record)
 
-    async def _apply(self, seq: int, operation: str, request: Any, receipt: Receipt) -> None:
+    def _apply(self, seq: int, operation: str, request: Any, receipt: Receipt) -> None:
         answer = codec.decode(receipt.payload)
         done = receipt.status == Status.OK
         if operation in _ASKS and receipt.status in (Status.OK, Status.FAILED):
             usage = answer.get("usage", {}) if done else {}
-            self._held.usage.add(Usage(usage.get("input_tokens"), usage.get("output_tokens")))
-            self._held.provider.restore({"requests": self._held.usage.calls})
+            self.held.usage.add(Usage(usage.get("input_tokens"), usage.get("output_tokens")))
+            if self.held.provider is not None:
+                self.held.provider.restore({"requests": self.held.usage.calls})
         elif operation == "memory.save" and done:
-            if await self._held.notes.save(request["title"], request["content"]) != answer["id"]:
+            if _at_once(self.held.notes.save(request["title"], request["content"])) != answer["id"]:
                 raise JournalCorrupt(self._instance, seq, "a note that was kept under another name")
         elif operation == "memory.forget" and done:
-            await self._held.notes.forget(request["id"])
+            _at_once(self.held.notes.forget(request["id"]))
+
+
+def _at_once(work: Coroutine[Any, Any, _T]) -> _T:
+    """
+    What a coroutine that waits for nothing returns.
+    """
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    msg = "notes in memory have nothing to wait for"
+    raise AssertionError(msg)

@@ -8,30 +8,31 @@ import os
 import secrets
 import signal
 import threading
-import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from runner.capabilities.standard import standard_handlers
-from runner.capabilities.usage import UsageMeter
 from runner.digest import show
 from runner.errors import SnapshotCorrupt, SnapshotIncompatible, UsageError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.machine import Machine, digest_of
 from runner.kernel.state import Restored
-from runner.memory.notes import InMemoryNotes
 from runner.package.agent import AgentPackage, unpack
-from runner.policy.grants import Grants
-from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
+from runner.session.chronicle import Chronicle, OpenGate
+from runner.session.recording import Unrecorded
+from runner.session.recovery import Await, CallHistory, Unknown
 from runner.session.session import Session, wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import read as read_snapshot
 from runner.snapshot import write as write_snapshot
+from runner.wiring.held import Held
 from runner.wiring.host import Host
+from runner.wiring.models import model_of, provider_of
 from runner.wiring.options import Options, Report
-from runner.wiring.prepare import Prepared, agent_key, prepare
+from runner.wiring.prepare import Prepared, agent_key, prepare_under
+from runner.wiring.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,10 +54,10 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
         RunnerError: Why it could not be started, or how the delivery failed. A snapshot that was asked for
             is written all the same once the instance had started.
     """
-    clock = _Stopwatch()
-    provider = _provider(options)
+    clock = Stopwatch()
+    provider = provider_of(options)
     host = Host(options.cache)
-    prepared = _prepare(host, host.load(path), options)
+    prepared = prepare_under(host, host.load(path), options)
     machine = Machine(
         prepared.program,
         prepared.image,
@@ -65,7 +66,7 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
         keeps_snapshots=options.snapshot is not None,
     )
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, _Held(provider), clock)
+    live = _Live(host, prepared, machine, options, Held(provider), clock)
     return anyio.run(live.serve, value)
 
 
@@ -85,26 +86,46 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
         SnapshotIncompatible: If it is not of this agent.
         RunnerError: As for `run_agent`.
     """
-    clock = _Stopwatch()
-    held = _Held(_provider(options))
+    clock = Stopwatch()
+    held = Held(provider_of(options))
     host = Host(options.cache)
     snapshot = read_snapshot(path)
-    prepared = _prepare(host, _agent_of(host, snapshot, agent, path), options)
-    _check_identity(snapshot, prepared)
+    prepared = prepare_under(host, agent_of(host, snapshot, agent, path), options)
+    check_identity(snapshot, prepared)
     machine = _thaw(host, snapshot, prepared, options)
     held.take_back(snapshot.host, path)
     clock.lap("start")
     live = _Live(host, prepared, machine, options, held, clock)
     live.position = snapshot.position
+    live.history = _history_of(snapshot, machine, path)
     return anyio.run(live.resume, _NO_INPUT if value is None else value)
 
 
-def _prepare(host: Host, package: AgentPackage, options: Options) -> Prepared:
-    grants = Grants.parse(options.allow, options.deny)
-    return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
+def _history_of(snapshot: Snapshot, machine: Machine, path: Path) -> CallHistory:
+    """
+    What is known of the calls in flight, so that none is made twice.
+
+    Raises:
+        UsageError: If a person must rule on one, who needs a name for the instance.
+    """
+    from runner.wiring.lineage import history_of  # noqa: PLC0415 - it loads the state directory
+
+    history = history_of(snapshot, str(path))
+    actions = history.actions(call.number for call in machine.calls)
+    waiting = [str(number) for number, action in actions.items() if isinstance(action, Await | Unknown)]
+    if waiting:
+        msg = f"{path}: a person has to rule on call {', '.join(waiting)} before this snapshot goes on"
+        raise UsageError(msg, hint=f"give it a name: runner restore {path} --as NAME", path=str(path))
+    return history
 
 
-def _agent_of(host: Host, snapshot: Snapshot, agent: Path | None, path: Path) -> AgentPackage:
+def agent_of(host: Host, snapshot: Snapshot, agent: Path | None, path: Path) -> AgentPackage:
+    """
+    The agent of a snapshot: the one that is named, or the one that this host ran.
+
+    Raises:
+        UsageError: If it is neither named nor known.
+    """
     if agent is not None:
         return host.load(agent)
     packed = host.recall_agent(agent_key(snapshot.code_digest, snapshot.image_digest))
@@ -117,7 +138,11 @@ def _agent_of(host: Host, snapshot: Snapshot, agent: Path | None, path: Path) ->
     return AgentPackage(parts.manifest, parts.wasm, path, parts.image)
 
 
-def _check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
+def check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
+    """
+    Raises:
+        SnapshotIncompatible: If a snapshot is not of this agent.
+    """
     hint = f"restore it with the agent that it was taken from, {snapshot.agent!r}"
     pairs = {
         "code_digest": (prepared.admitted.code_digest, snapshot.code_digest),
@@ -152,66 +177,6 @@ def _thaw(host: Host, snapshot: Snapshot, prepared: Prepared, options: Options) 
     return machine
 
 
-def _provider(options: Options) -> ScriptedProvider:
-    """
-    The provider that the options name.
-
-    Raises:
-        UsageError: If this host has no such provider.
-        ConfigError: If the script's file is wrong.
-    """
-    name = (options.model or SCRIPTED_MODEL).partition("/")[0]
-    if name != ScriptedProvider.name:
-        msg = f"no provider {name!r}"
-        raise UsageError(msg, hint=f"this host has {ScriptedProvider.name!r}, as in {SCRIPTED_MODEL}")
-    return ScriptedProvider.from_file(options.script) if options.script else ScriptedProvider()
-
-
-@dataclass(slots=True)
-class _Held:
-    """
-    What the host holds for an instance, and what of it a snapshot carries.
-    """
-
-    provider: ScriptedProvider
-    notes: InMemoryNotes = field(default_factory=InMemoryNotes)
-    usage: UsageMeter = field(default_factory=UsageMeter)
-
-    def to_wire(self) -> dict[str, Value]:
-        return {
-            "notes": self.notes.to_wire(),
-            "provider": self.provider.to_wire(),
-            "usage": self.usage.to_wire(),
-        }
-
-    def take_back(self, wire: dict[str, Value], path: Path) -> None:
-        try:
-            self.notes = InMemoryNotes.from_wire(wire["notes"])
-            self.provider.restore(wire["provider"])
-            self.usage = UsageMeter.from_wire(wire["usage"])
-        except (KeyError, ValueError) as error:
-            raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(path)) from error
-
-
-class _Stopwatch:
-    """
-    Wall times by name, in milliseconds.
-    """
-
-    def __init__(self) -> None:
-        self._started_s = self._lap_s = time.monotonic()
-        self.laps_ms: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now_s = time.monotonic()
-        self.laps_ms[name] = round((now_s - self._lap_s) * 1000, 3)
-        self._lap_s = now_s
-
-    def report(self, guest_ms: float) -> dict[str, float]:
-        total_ms = round((time.monotonic() - self._started_s) * 1000, 3)
-        return {**self.laps_ms, "guest": round(guest_ms, 3), "total": total_ms}
-
-
 class _Live:
     """
     One instance with everything around it, for the length of one command.
@@ -223,8 +188,8 @@ class _Live:
         prepared: Prepared,
         machine: Machine,
         options: Options,
-        held: _Held,
-        clock: _Stopwatch,
+        held: Held,
+        clock: Stopwatch,
     ) -> None:
         self._host = host
         self._prepared = prepared
@@ -235,6 +200,7 @@ class _Live:
         self._written: dict[str, Value] | None = None
         self._outcomes: list[Outcome] = []
         self.position = 0
+        self.history = CallHistory()
         self._session: Session
 
     async def serve(self, value: Value) -> Report:
@@ -256,6 +222,9 @@ class _Live:
             self._host.ticker,
             on_log=self._options.on_log,
             on_snapshot=self._snapshot if self._options.snapshot else None,
+            chronicle=Chronicle(
+                Unrecorded(), OpenGate(), self.history, name="instance", clock_ms=wall_clock_ms
+            ),
         )
         self._session = session
         async with session, anyio.create_task_group() as watchers:
@@ -287,8 +256,8 @@ class _Live:
 
     def _handlers(self) -> Handlers:
         return standard_handlers(
-            providers={self._held.provider.name: self._held.provider},
-            default_model=self._options.model or SCRIPTED_MODEL,
+            providers=self._held.providers,
+            default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
             usage=self._held.usage,

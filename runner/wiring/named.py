@@ -7,69 +7,147 @@ snapshot, which is only a memo of that; what must happen next follows from the r
 
 from __future__ import annotations
 
+import getpass
 import os
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import anyio
 
 from runner.digest import show
-from runner.errors import JournalCorrupt, SnapshotIncompatible
+from runner.errors import InstanceUnknown, JournalCorrupt, SnapshotIncompatible, UsageError
 from runner.journal import StateDirectory
-from runner.journal.records import (
-    Abandoned,
-    Born,
-    Decision,
-    Delivery,
-    Resolution,
-    SnapshotTaken,
-    Stopped,
-    Wake,
-    Woken,
-)
+from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
+from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage, unpack
 from runner.policy.gate import Gate
 from runner.policy.grants import Grants
-from runner.session.chronicle import Chronicle
+from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.folding import Fold
 from runner.session.recovery import Await, Unknown
 from runner.session.session import Session, wall_clock_ms
 from runner.wiring.held import Held, HeldFold
-from runner.wiring.prepare import Prepared, prepare
+from runner.wiring.prepare import Prepared, prepare, prepare_under
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runner.codec import Value
     from runner.journal import Journal
-    from runner.journal.records import Record
-    from runner.kernel.state import Call
+    from runner.journal.records import Record, Ruling, Verdict
+    from runner.kernel.state import Call, MachineState
     from runner.providers.scripted import ScriptedProvider
+    from runner.session.effects import Handlers
     from runner.wiring.host import Host
     from runner.wiring.options import Options
 
-_SEED_BYTES: Final = 32
+ORIGIN: Final = "origin"
+"""
+Reason of the snapshot that a life begins with when it does not begin at its image.
+"""
+
+SEED_BYTES: Final = 32
+_LEAVING_RECORDS: Final = 256
+"""
+Records since the last snapshot that make it worth taking one when a command ends.
+"""
 
 
-@dataclass(slots=True)
-class Life:
+class Memo(NamedTuple):
     """
-    One named instance, brought up to the end of its journal; nothing new has happened.
+    An instance as it is after some records.
 
     Attributes:
-        journal: Open; for writing or for reading.
-        born: Its first record.
-        prepared: Its agent under its grants and limits.
-        fold: Machine and history.
-        held: What the host holds for it.
+        position: How many.
+        state: The machine.
+        host: What the host holds for it.
+        digest: Digest of its mind.
     """
 
-    journal: Journal
-    born: Born
+    position: int
+    state: MachineState
+    host: dict[str, Value]
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """
+    All that is written of one instance.
+
+    Attributes:
+        name: Its name.
+        packed: Its agent, as one file.
+        records: Its journal.
+        memo: Where folding may begin, or `None` for its image.
+    """
+
+    name: str
+    packed: bytes
+    records: Sequence[Record]
+    memo: Memo | None = None
+
+    @property
+    def born(self) -> Born:
+        """
+        The first record.
+
+        Raises:
+            JournalCorrupt: If it is none of a birth.
+        """
+        first = self.records[0] if self.records else None
+        if not isinstance(first, Born):
+            raise JournalCorrupt(self.name, 0, "does not begin with a birth")
+        return first
+
+    @property
+    def has_origin(self) -> bool:
+        """
+        Whether it begins at a snapshot, and not at its image.
+        """
+        second = self.records[1] if len(self.records) > 1 else None
+        return isinstance(second, SnapshotTaken) and second.reason == ORIGIN
+
+    def check_whole(self) -> None:
+        """
+        Raises:
+            JournalCorrupt: If it is a fork or a restored instance whose making was cut short.
+        """
+        if self.born.parent and not any(isinstance(record, Woken) for record in self.records):
+            raise JournalCorrupt(
+                self.name, 1, f"was not made to its end; remove it with runner rm {self.name}"
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class Past:
+    """
+    One instance, brought up to some record; nothing new has happened.
+
+    Attributes:
+        line: What is written of it.
+        prepared: Its agent under its grants and limits.
+        fold: Machine and history.
+        held_fold: What the host holds for it.
+    """
+
+    line: Line
     prepared: Prepared
     fold: Fold
-    held: Held
+    held_fold: HeldFold
+
+    @property
+    def name(self) -> str:
+        """
+        The instance's name.
+        """
+        return self.line.name
 
     @property
     def machine(self) -> Machine:
@@ -77,6 +155,13 @@ class Life:
         The instance.
         """
         return self.fold.machine
+
+    @property
+    def held(self) -> Held:
+        """
+        What the host holds for it.
+        """
+        return self.held_fold.held
 
     def parked(self) -> tuple[Call, ...]:
         """
@@ -90,65 +175,189 @@ class Life:
         """
         return self._where(Unknown)
 
+    def take(self, seq: int, record: Record) -> None:
+        """
+        Fold one more record.
+
+        Raises:
+            Nondeterminism: If the guest does not do again what it did.
+        """
+        self.fold.take([(seq, record)])
+        self.held_fold.note(seq, record)
+
     def _where(self, kind: type[Await | Unknown]) -> tuple[Call, ...]:
         calls = self.machine.calls
         return tuple(call for call in calls if isinstance(self.fold.history.action(call.number), kind))
 
 
+@dataclass(slots=True, kw_only=True)
+class Life(Past):
+    """
+    One named instance at the end of its journal.
+
+    Attributes:
+        journal: Open; for writing or for reading.
+    """
+
+    journal: Journal
+
+    def owes_restore_event(self) -> bool:
+        """
+        Whether it goes on in another life and has not been told.
+        """
+        for record in reversed(self.line.records):
+            if isinstance(record, Woken):
+                return True
+            if isinstance(record, Delivery) and record.kind == DeliveryKind.RESTORE:
+                return False
+        return False
+
+
+class Writer:
+    """
+    The journal of a live instance, as its session sees it. Safe between threads.
+
+    Beside it the host's part is folded over what was written: what a snapshot keeps must be true of its
+    position, while the live part may be ahead of it.
+
+    Args:
+        life: Open for writing.
+    """
+
+    keeps = True
+
+    def __init__(self, life: Life) -> None:
+        self._life = life
+        self._written = life.held_fold.fork()
+        self._lock = threading.Lock()
+        memo = life.line.memo
+        self._memo_position = memo.position if memo else 0
+
+    def append(self, records: Sequence[Record]) -> int:
+        """
+        Write records as one.
+
+        Raises:
+            RunnerError: If they could not be written; nothing may go on then.
+        """
+        with self._lock:
+            return self._append(records)
+
+    @property
+    def since_snapshot(self) -> int:
+        """
+        Records since the latest snapshot.
+        """
+        return self._life.journal.position - self._memo_position
+
+    def take_snapshot(self, reason: str) -> None:
+        """
+        Keep a memo of the instance as it is, so that opening it folds less. While no slice runs.
+        """
+        life = self._life
+        with self._lock:
+            digest = life.machine.digest()
+            position = life.journal.position
+            life.journal.put_snapshot(position, life.machine.freeze(), self._written.held.to_wire(), digest)
+            self._append([SnapshotTaken(digest=digest, reason=reason)])
+            self._memo_position = life.journal.position
+
+    def _append(self, records: Sequence[Record]) -> int:
+        end = self._life.journal.append(records)
+        first = self._life.journal.position - len(records)
+        for offset, record in enumerate(records):
+            self._written.note(first + offset, record)
+        return end
+
+
 def give_birth(
-    state: StateDirectory, host: Host, package: AgentPackage, name: str, options: Options, ask: tuple[str, ...]
+    state: StateDirectory,
+    host: Host,
+    package: AgentPackage,
+    name: str,
+    options: Options,
+    ask: tuple[str, ...],
 ) -> None:
     """
-    Make a named instance; it has not been handed anything yet.
+    Make a named instance at its image; it has not been handed anything yet.
 
     Raises:
-        RunnerError: If the agent is refused, or the name is taken.
+        RunnerError: If the agent is refused, the name is taken or no name, or a rule of `ask` is none.
     """
-    prepared = prepare_for(host, package, options)
+    prepared = prepare_under(host, package, options)
+    state.create(name, born_of(prepared, options, ask), prepared.packed)
+
+
+def born_of(
+    prepared: Prepared, options: Options, ask: tuple[str, ...], parent: tuple[str, int] | None = None
+) -> Born:
+    """
+    The first record of an instance under the options' grants and limits.
+
+    Raises:
+        UsageError: If a rule of `ask` is none.
+    """
     Gate(prepared.grants, ask)
-    born = Born(
-        agent=package.name,
+    return Born(
+        agent=prepared.package.name,
         code_digest=prepared.admitted.code_digest,
         image_digest=prepared.image.digest,
         limits=prepared.limits.to_wire(),
         allow=options.allow,
         deny=options.deny,
         ask=ask,
-        entropy=os.urandom(_SEED_BYTES),
+        entropy=os.urandom(SEED_BYTES),
         at_ms=wall_clock_ms(),
+        parent=parent,
     )
-    state.create(name, born, prepared.packed)
 
 
-def prepare_for(host: Host, package: AgentPackage, options: Options) -> Prepared:
+def state_of(path: Path | None) -> StateDirectory:
     """
-    An agent under the options' grants and limits.
+    The state directory at a path, or the user's own.
     """
-    grants = Grants.parse(options.allow, options.deny)
-    return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
+    return StateDirectory(path)
 
 
-async def open_life(
-    state: StateDirectory,
-    host: Host,
-    name: str,
-    provider: ScriptedProvider,
-    *,
-    write: bool,
-    until: int | None = None,
-    use_snapshots: bool = True,
-) -> Life:
+@contextmanager
+def journal_of(state: StateDirectory, name: str, *, write: bool) -> Iterator[Journal]:
     """
-    Bring an instance up to the end of its journal, or to a record before.
+    An instance's journal, closed in the end.
+
+    Raises:
+        InstanceUnknown: If there is none of that name; says which come near.
+        InstanceBusy: If another process has it open for writing.
+    """
+    try:
+        journal = state.open(name, write=write)
+    except InstanceUnknown as error:
+        raise _with_nearest(state, name) from error
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _with_nearest(state: StateDirectory, name: str) -> InstanceUnknown:
+    import difflib  # noqa: PLC0415 - costs milliseconds, and only a refusal needs it
+
+    known = [row.name for row in state.names()]
+    return InstanceUnknown(name, tuple(difflib.get_close_matches(name[:64], known, n=2)))
+
+
+@contextmanager
+def opened(
+    state: StateDirectory, host: Host, name: str, provider: ScriptedProvider | None = None, *, write: bool
+) -> Iterator[Life]:
+    """
+    An instance, brought up to the end of its journal; closed in the end.
 
     Args:
         state: Where it lives.
         host: What runs it.
         name: Its name.
-        provider: What will answer its model calls.
+        provider: What will answer its model calls, if anything is to be asked.
         write: Whether anything is to happen; then no other process may have it open.
-        until: Number of records to take, or `None` for all.
-        use_snapshots: Whether to start from the latest snapshot; without, everything is folded anew.
 
     Raises:
         InstanceUnknown: If there is none of that name.
@@ -156,50 +365,107 @@ async def open_life(
         JournalCorrupt: If its journal is damaged.
         Nondeterminism: If it does not do again what it did.
     """
+    with journal_of(state, name, write=write) as journal:
+        yield _bring_up(state, host, journal, provider)
+
+
+async def open_life(
+    state: StateDirectory, host: Host, name: str, provider: ScriptedProvider, *, write: bool
+) -> Life:
+    """
+    As `opened`, for an event loop that has other things to do; whoever calls it closes the journal.
+    """
     journal = state.open(name, write=write)
     try:
-        return await _fold(state, host, journal, provider, until, use_snapshots=use_snapshots)
+        return await anyio.to_thread.run_sync(_bring_up, state, host, journal, provider)
     except BaseException:
         journal.close()
         raise
 
 
-async def _fold(
-    state: StateDirectory,
-    host: Host,
-    journal: Journal,
-    provider: ScriptedProvider,
-    until: int | None,
-    *,
-    use_snapshots: bool,
-) -> Life:
-    end = journal.position if until is None else until
-    records = list(journal.read())[:end]
-    born = records[0][1] if records else None
-    if not isinstance(born, Born):
-        raise JournalCorrupt(journal.name, 0, "does not begin with a birth")
-    prepared = _prepare_born(host, state.agent(journal.name), born, journal.name)
+def _bring_up(state: StateDirectory, host: Host, journal: Journal, provider: ScriptedProvider | None) -> Life:
+    past = fold(host, line_of(state, journal), provider)
+    return Life(
+        line=past.line,
+        prepared=past.prepared,
+        fold=past.fold,
+        held_fold=past.held_fold,
+        journal=journal,
+    )
+
+
+def line_of(
+    state: StateDirectory, journal: Journal, *, until: int | None = None, use_snapshots: bool = True
+) -> Line:
+    """
+    What is written of an instance.
+
+    Args:
+        state: Where it lives.
+        journal: Its journal.
+        until: Number of records to take, or `None` for all.
+        use_snapshots: Whether folding may begin at the latest snapshot.
+
+    Raises:
+        JournalCorrupt: If its journal is damaged.
+    """
+    records = [record for _, record in journal.read()]
+    whole = Line(name=journal.name, packed=state.agent(journal.name), records=records)
+    whole.check_whole()
+    end = len(records) if until is None else min(until, len(records))
+    # What is cut off may need the snapshot that it begins with all the same.
+    stored = journal.latest_snapshot(at_most=max(end, 1) if use_snapshots else 1)
+    if stored is None and whole.has_origin:
+        raise JournalCorrupt(journal.name, 1, "the snapshot that it begins with is missing")
+    memo = Memo(stored.position, stored.state, stored.host, stored.digest) if stored else None
+    return Line(name=whole.name, packed=whole.packed, records=records[: max(end, 1)], memo=memo)
+
+
+def fold(host: Host, line: Line, provider: ScriptedProvider | None = None) -> Past:
+    """
+    Bring an instance up to the end of its line.
+
+    Raises:
+        Nondeterminism: If it does not do again what it did.
+    """
+    past = begin(host, line, provider)
+    for seq in range(past.fold.position, len(line.records)):
+        past.take(seq, line.records[seq])
+    return past
+
+
+def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> Past:
+    """
+    An instance where folding its line begins.
+
+    Raises:
+        JournalCorrupt: If its snapshot is not of its journal.
+    """
+    born, memo = line.born, line.memo
+    prepared = _prepare_born(host, line.packed, born, line.name)
     held = Held(provider)
-    stored = journal.latest_snapshot(at_most=end) if use_snapshots else None
-    if stored is not None:
-        machine = Machine.thaw(
-            prepared.program, prepared.image, prepared.limits, stored.state, keeps_snapshots=True
-        )
-        held.take_back(stored.host, Path(journal.name))
-    else:
+    if memo is None:
         machine = Machine(
             prepared.program, prepared.image, prepared.limits, entropy=born.entropy, keeps_snapshots=True
         )
-    start = stored.position if stored else 1
-    fold, held_fold = Fold(machine, start), HeldFold(held, journal.name)
-    for seq, record in records:
-        if seq < start:
-            fold.history.note(record)
-            held_fold.learn(record)
-        else:
-            fold.take([(seq, record)])
-            await held_fold.note(seq, record)
-    return Life(journal, born, prepared, fold, held)
+    else:
+        machine = Machine.thaw(
+            prepared.program, prepared.image, prepared.limits, memo.state, keeps_snapshots=True
+        )
+        if machine.digest() != memo.digest:
+            raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
+        held.take_back(memo.host, Path(line.name))
+    start = memo.position if memo else 1
+    if memo is not None and line.has_origin and start == 1:
+        # What was known when its snapshot was taken is in the snapshot already.
+        woken = (seq for seq, record in enumerate(line.records) if isinstance(record, Woken))
+        start = next(woken, len(line.records))
+    past = Past(line=line, prepared=prepared, fold=Fold(machine, start), held_fold=HeldFold(held, line.name))
+    for record in line.records[:start]:
+        past.fold.history.note(record)
+        past.held_fold.learn(record)
+    past.held_fold.learn_calls(machine.calls)
+    return past
 
 
 def _prepare_born(host: Host, packed: bytes, born: Born, name: str) -> Prepared:
@@ -225,139 +491,100 @@ def _ignore(line: object) -> None:
 
 
 @asynccontextmanager
-async def session_of(life: Life, host: Host, options: Options, handlers: object) -> AsyncIterator[Session]:
+async def session_of(life: Life, host: Host, options: Options, handlers: Handlers) -> AsyncIterator[Session]:
     """
     Go on with an instance: its effects are made, its answers fed, all of it written down first.
 
     Raises:
         EffectUncertain: If a person has to say first whether something happened.
     """
+    writer = Writer(life)
     chronicle = Chronicle(
-        life.journal,
-        Gate(life.prepared.grants, life.born.ask),
+        writer,
+        Gate(life.prepared.grants, life.line.born.ask),
         life.fold.history,
-        name=life.journal.name,
+        name=life.name,
         clock_ms=wall_clock_ms,
     )
 
-    def snapshot(reason: str) -> None:
-        take_snapshot(life, reason)
+    def after_slice(ended: bool) -> None:
+        due = ended if options.checkpoint == "always" else _is_due(writer, options)
+        if due:
+            writer.take_snapshot("checkpoint")
 
     session = Session(
         life.machine,
-        handlers,  # type: ignore[arg-type]
+        handlers,
         host.ticker,
         on_log=options.on_log,
-        on_snapshot=snapshot,
+        on_snapshot=writer.take_snapshot,
+        after_slice=after_slice,
         chronicle=chronicle,
     )
     async with session:
         yield session
+    if writer.since_snapshot >= _LEAVING_RECORDS:
+        writer.take_snapshot("leaving")
 
 
-def take_snapshot(life: Life, reason: str) -> None:
-    """
-    Keep a memo of the instance as it is, so that opening it folds less.
-    """
-    position = life.journal.position
-    digest = life.machine.digest()
-    life.journal.put_snapshot(position, life.machine.freeze(), life.held.to_wire(), digest)
-    life.journal.append([SnapshotTaken(digest=digest, reason=reason)])
+def _is_due(writer: Writer, options: Options) -> bool:
+    return isinstance(options.checkpoint, int) and writer.since_snapshot >= options.checkpoint
 
 
-def decide(life: Life, call: int, *, allow: bool, by: str) -> None:
+def decide(life: Life, call: int, *, allow: bool, by: str, because: str | None = None) -> None:
     """
     Write down what a person said of a parked call; it takes effect when the instance goes on.
 
+    The same verdict twice is one verdict.
+
     Raises:
-        ValueError: If the call is not parked.
+        UsageError: If the call does not wait for a verdict.
     """
+    verdict: Verdict = "allow" if allow else "deny"
     if call not in {parked.number for parked in life.parked()}:
-        msg = f"call {call} does not wait for a decision"
-        raise ValueError(msg)
-    verdict: Final = "allow" if allow else "deny"
-    ruled = Decision(call=call, verdict=verdict, rule=f"{by} said so", by=by, at_ms=wall_clock_ms())
-    life.journal.append([ruled])
+        if verdict == _verdict(life, call):
+            return
+        msg = f"call {call} of {life.name} does not wait for approval"
+        raise UsageError(msg, hint=f"what does: runner approvals {life.name}", instance=life.name, call=call)
+    rule = because or f"{by} said so"
+    life.journal.append([Decision(call=call, verdict=verdict, rule=rule, by=by, at_ms=wall_clock_ms())])
 
 
-def resolve(life: Life, call: int, ruling: str, payload: bytes, *, by: str) -> None:
+def _verdict(life: Life, call: int) -> Verdict | None:
+    """
+    What a person said of a call, if one did.
+    """
+    for record in reversed(life.line.records):
+        if isinstance(record, Decision) and record.call == call:
+            return None if record.by == BY_POLICY else record.verdict
+    return None
+
+
+def resolve(life: Life, call: int, ruling: Ruling, payload: bytes, *, by: str) -> None:
     """
     Write down what a person says of an uncertain call; final.
 
     Raises:
-        ValueError: If the call is not uncertain.
+        UsageError: If the call is not uncertain.
     """
     if call not in {unknown.number for unknown in life.uncertain()}:
-        msg = f"call {call} is not uncertain"
-        raise ValueError(msg)
-    resolution = Resolution(
-        call=call,
-        ruling=ruling,  # type: ignore[arg-type]
-        payload=payload,
-        by=by,
-        at_ms=wall_clock_ms(),
-    )
-    life.journal.append([resolution])
+        msg = f"call {call} of {life.name} is not uncertain"
+        raise UsageError(msg, hint=f"what is: runner approvals {life.name}", instance=life.name, call=call)
+    life.journal.append([Resolution(call=call, ruling=ruling, payload=payload, by=by, at_ms=wall_clock_ms())])
 
 
-def fork(state: StateDirectory, name: str, new_name: str, at: int | None, *, deterministic: bool) -> int:
-    """
-    A second instance from the same point: the records up to there are its past, the rest is its own.
-
-    Returns:
-        Number of records that it shares.
-    """
-    with_past = state.open(name, write=False)
-    try:
-        records: list[Record] = [record for _, record in with_past.read()]
-    finally:
-        with_past.close()
-    end = len(records) if at is None else at
-    first = records[0]
-    if not isinstance(first, Born) or not 0 < end <= len(records):
-        msg = f"{name} has records 1 to {len(records)}"
-        raise ValueError(msg)
-    state.create(new_name, _child(first, name, end), state.agent(name))
-    journal = state.open(new_name, write=True)
-    try:
-        past = [record for record in records[1:end] if not isinstance(record, SnapshotTaken | Stopped)]
-        if past and isinstance(past[-1], Delivery | Wake | Abandoned):
-            # Cut off from the slice that it led to, it never happened.
-            past.pop()
-        count = 1 + sum(isinstance(record, Woken) for record in past)
-        life = Woken(
-            count=count,
-            generation=_generation(state, name),
-            at_ms=wall_clock_ms(),
-            entropy=b"" if deterministic else os.urandom(_SEED_BYTES),
-        )
-        journal.append([*past, life])
-    finally:
-        journal.close()
-    return end
-
-
-def _child(born: Born, parent: str, at: int) -> Born:
-    from dataclasses import replace  # noqa: PLC0415 - one use
-
-    return replace(born, parent=(parent, at))
-
-
-def _generation(state: StateDirectory, name: str) -> int:
-    children = 0
-    for row in state.names():
-        journal = state.open(row.name, write=False)
-        try:
-            first = next(iter(journal.read()), None)
-        finally:
-            journal.close()
-        if first and isinstance(first[1], Born) and first[1].parent and first[1].parent[0] == name:
-            children += 1
-    return children + 1
-
-
-def stop(life: Life, reason: str) -> None:
+def stop(journal: Journal, reason: str) -> None:
     """
     Write down that the operator stopped it; it may be resumed.
     """
-    life.journal.append([Stopped(reason=reason, at_ms=time.time_ns() // 1_000_000)])
+    journal.append([Stopped(reason=reason, at_ms=wall_clock_ms())])
+
+
+def whoever() -> str:
+    """
+    The person who rules, as this machine knows them.
+    """
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"

@@ -5,7 +5,7 @@ What a caller may choose, and what it gets back.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,8 +15,19 @@ if TYPE_CHECKING:
     from runner.kernel.slice import LogLine
 
 
+Checkpoint: TypeAlias = Literal["asked", "always"] | int
+"""
+When snapshots of a named instance are taken: when its agent asks, after every delivery, or every so many
+records.
+"""
+
+
 def _drop(line: LogLine) -> None:
     del line
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +48,9 @@ class Options:
         deterministic: Restore only: go on with the snapshot's random stream.
         on_log: Takes each line that the guest logs. Untrusted text.
         cache: Where compiled code is kept; `None` for the user's cache directory.
+        checkpoint: Of a named instance: when its snapshots are taken.
+        state: Where named instances live; `None` for the user's state directory.
+        stopping: Of a named instance: whether an interrupt is to stop it and not to end its delivery.
     """
 
     allow: tuple[str, ...] = ()
@@ -50,6 +64,9 @@ class Options:
     deterministic: bool = False
     on_log: Callable[[LogLine], None] = _drop
     cache: Path | None = None
+    checkpoint: Checkpoint = "asked"
+    state: Path | None = None
+    stopping: Callable[[], bool] = _never
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +84,8 @@ class Report:
         fuel: Fuel charged.
         timing_ms: Wall times by name.
         memory_digest: Digest of memory and globals at the end, as `sha256:…`.
+        journal: Of a named instance: `state`, its directory, and `records`, their number.
+        waiting: Calls that wait for a person, by number, while nothing else does.
     """
 
     result: Value
@@ -78,3 +97,5 @@ class Report:
     fuel: int
     timing_ms: dict[str, float]
     memory_digest: str
+    journal: dict[str, Value] | None = None
+    waiting: tuple[int, ...] = ()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runner.kernel.program import Program
     from runner.kernel.slice import LogLine
     from runner.wiring.host import Host
+    from runner.wiring.options import Options
 
 _NOTHING: Final = bytes(32)
 """
@@ -105,6 +106,14 @@ def prepare(
     return Prepared(
         package=package, admitted=admitted, grants=grants, limits=bounds, program=program, image=image
     )
+
+
+def prepare_under(host: Host, package: AgentPackage, options: Options) -> Prepared:
+    """
+    As `prepare`, under a caller's options.
+    """
+    grants = Grants.parse(options.allow, options.deny)
+    return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
 
 
 def carried_image(package: AgentPackage, admitted: Admitted) -> Image:

@@ -1,0 +1,208 @@
+"""
+Lives that begin with another's past: forks, and instances from snapshot files; and the files themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from runner.digest import show
+from runner.errors import JournalCorrupt, SnapshotCorrupt, UsageError
+from runner.journal import StateDirectory, wire
+from runner.journal.records import Abandoned, Born, Delivery, SnapshotTaken, Stopped, Wake, Woken
+from runner.kernel.machine import Machine
+from runner.session.recovery import CallHistory
+from runner.session.session import wall_clock_ms
+from runner.snapshot import Snapshot
+from runner.snapshot import write as write_snapshot
+from runner.wiring.named import ORIGIN, SEED_BYTES, Memo, born_of, journal_of, line_of
+
+if TYPE_CHECKING:
+    from runner.codec import Value
+    from runner.journal.records import Record
+    from runner.wiring.host import Host
+    from runner.wiring.named import Line, Past
+    from runner.wiring.options import Options
+    from runner.wiring.prepare import Prepared
+
+HISTORY_KEY: Final = "history"
+"""
+Where a snapshot file keeps the last record of each call in flight, so that nothing is done twice after it.
+"""
+
+
+def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, deterministic: bool) -> int:
+    """
+    A second instance from the same point: the records up to there are its past, the rest is its own.
+
+    Args:
+        state: Where both live.
+        name: The instance.
+        new_name: The other.
+        until: Number of records to share, or `None` for all.
+        deterministic: Whether it goes on with the old stream of randomness.
+
+    Returns:
+        Number of records that it shares.
+
+    Raises:
+        RunnerError: If there is no such instance, or the new name is taken or none.
+    """
+    with journal_of(state, name, write=False) as journal:
+        end = journal.position if until is None else until
+        if not 0 < end <= journal.position:
+            msg = f"{name} has no record {end - 1}"
+            hint = f"it has records 0 to {journal.position - 1}; see runner journal {name}"
+            raise UsageError(msg, hint=hint, instance=name)
+        line = line_of(state, journal, until=end, use_snapshots=False)
+    past = _past_of(line)
+    before = _restores(line)
+    woken = Woken(
+        count=before + 1,
+        generation=_generation(state, name),
+        at_ms=wall_clock_ms(),
+        entropy=b"" if deterministic else os.urandom(SEED_BYTES),
+    )
+    _create(state, new_name, replace(line.born, parent=(name, end)), line.packed, line.memo, [*past, woken])
+    return end
+
+
+def _past_of(line: Line) -> list[Record]:
+    past: list[Record] = [
+        record for record in line.records[1:] if not isinstance(record, SnapshotTaken | Stopped)
+    ]
+    if past and isinstance(past[-1], Delivery | Wake | Abandoned):
+        # Cut off from the slice that it led to, it never happened.
+        past.pop()
+    return past
+
+
+def _restores(line: Line) -> int:
+    counts = [record.count for record in line.records if isinstance(record, Woken)]
+    at_origin = line.memo.state.restored if line.memo else None
+    return max([*counts, at_origin.count if at_origin else 0])
+
+
+def _generation(state: StateDirectory, parent: str) -> int:
+    children = 0
+    for row in state.names():
+        with journal_of(state, row.name, write=False) as journal:
+            first = next(iter(journal.read()), None)
+        if first and isinstance(first[1], Born) and first[1].parent and first[1].parent[0] == parent:
+            children += 1
+    return children + 1
+
+
+def _create(
+    state: StateDirectory, name: str, born: Born, packed: bytes, memo: Memo | None, past: list[Record]
+) -> None:
+    """
+    Make an instance with a past. One that begins at a snapshot can't be opened until it has all of it.
+    """
+    if memo is None:
+        state.create(name, born, packed, past)
+        return
+    state.create(name, born, packed)
+    with journal_of(state, name, write=True) as journal:
+        journal.put_snapshot(1, memo.state, memo.host, memo.digest)
+        journal.append([SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past])
+
+
+def freeze(past: Past) -> Snapshot:
+    """
+    An instance as a snapshot, with what is known of its calls in flight.
+    """
+    prepared, machine = past.prepared, past.machine
+    in_flight = [call.number for call in machine.calls]
+    known = past.fold.history.records(in_flight)
+    return Snapshot(
+        agent=prepared.package.name,
+        code_digest=prepared.admitted.code_digest,
+        image_digest=prepared.image.digest,
+        imports=prepared.admitted.imports,
+        limits=prepared.limits,
+        position=past.fold.position,
+        created_at_ms=wall_clock_ms(),
+        state=machine.freeze(),
+        host={**past.held.to_wire(), HISTORY_KEY: [wire.encode(record) for record in known]},
+        memory_digest=machine.digest(),
+    )
+
+
+def write_frozen(past: Past, path: Path, *, sync: bool = True) -> dict[str, Any]:
+    """
+    Write an instance to a snapshot file.
+
+    Returns:
+        `path`, and what writing it took.
+    """
+    return {"path": str(path), **asdict(write_snapshot(path, freeze(past), sync=sync))}
+
+
+def history_of(snapshot: Snapshot, origin: str) -> CallHistory:
+    """
+    What a snapshot knows of its calls in flight.
+
+    Raises:
+        SnapshotCorrupt: If it is not readable.
+    """
+    history = CallHistory()
+    for record in _known(snapshot, origin):
+        history.note(record)
+    return history
+
+
+def _known(snapshot: Snapshot, origin: str) -> list[Record]:
+    packed: Value = snapshot.host.get(HISTORY_KEY, [])
+    if not isinstance(packed, list) or not all(isinstance(data, bytes) for data in packed):
+        raise SnapshotCorrupt("its history is no list of records", path=origin)
+    try:
+        return [wire.decode(data, name=origin, seq=seq) for seq, data in enumerate(packed)]
+    except JournalCorrupt as error:
+        raise SnapshotCorrupt(f"its history is not readable: {error.message}", path=origin) from error
+
+
+def adopt_snapshot(
+    state: StateDirectory,
+    host: Host,
+    name: str,
+    snapshot: Snapshot,
+    prepared: Prepared,
+    *,
+    options: Options,
+    ask: tuple[str, ...],
+) -> None:
+    """
+    Make a named instance that begins at a snapshot.
+
+    Args:
+        state: Where it will live.
+        host: Counts how often the snapshot was restored here.
+        name: Its name.
+        snapshot: Read and checked to be of `prepared`.
+        prepared: Its agent, under the operator's grants and limits.
+        options: Grants, limits, and whether the old stream of randomness goes on.
+        ask: What a person must approve at each call.
+
+    Raises:
+        RunnerError: If the name is taken or none, or the snapshot does not fit the limits.
+    """
+    known = _known(snapshot, name)
+    machine = Machine.thaw(prepared.program, prepared.image, prepared.limits, snapshot.state)
+    if machine.digest() != snapshot.memory_digest:
+        raise SnapshotCorrupt("its memory digest is another")
+    before = snapshot.state.restored
+    key = snapshot.memory_digest + snapshot.position.to_bytes(8, "little")
+    woken = Woken(
+        count=(before.count if before else 0) + 1,
+        generation=1 if options.deterministic else host.next_generation(key),
+        at_ms=snapshot.created_at_ms if options.deterministic else wall_clock_ms(),
+        entropy=b"" if options.deterministic else os.urandom(SEED_BYTES),
+    )
+    held = {key: value for key, value in snapshot.host.items() if key != HISTORY_KEY}
+    memo = Memo(1, snapshot.state, held, snapshot.memory_digest)
+    born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
+    _create(state, name, born, prepared.packed, memo, [*known, woken])
