@@ -133,6 +133,17 @@ class Database:
         with explained(self.root):
             return self._committer.write(work)
 
+    def size_bytes(self) -> int:
+        """
+        What the database and its log take on the disk.
+
+        Raises:
+            RunnerError: If it can't be looked at.
+        """
+        with explained(self.root):
+            paths = (self.root / DATABASE, self.root / f"{DATABASE}-wal")
+            return sum(path.stat().st_size for path in paths if path.exists())
+
     def give_back(self) -> None:
         """
         Return free pages, and the log, to the file system.
@@ -256,8 +267,8 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _shrink(connection: sqlite3.Connection) -> None:
-    # The pragma frees one page for each row that is fetched.
-    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    # The pragma frees one page at each step, and only a script is stepped to its end.
+    connection.executescript("PRAGMA incremental_vacuum")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 

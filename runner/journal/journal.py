@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from runner.digest import SIZE_BYTES
 from runner.errors import InternalError, JournalCorrupt, JournalPoisoned, RunnerError
-from runner.journal import instances, wire
+from runner.journal import instances, snapshots, wire
 from runner.journal.chain import GENESIS, Row, extend, link
 from runner.journal.records import Born
+from runner.journal.snapshots import SnapshotRow, StoredSnapshot
 
 if TYPE_CHECKING:
+    from runner.codec import Value
     from runner.journal.database import Database
     from runner.journal.instances import Entry
     from runner.journal.lock import InstanceLock
     from runner.journal.records import Record
+    from runner.kernel.state import MachineState
 
 _READ_BYTES: Final = 4 << 20
 """
@@ -123,6 +126,50 @@ class Journal:
                     raise JournalCorrupt(self.name, seq, "a journal has one birth, at its beginning")
                 yield seq, record
                 seq += 1
+
+    def put_snapshot(
+        self, position: int, state: MachineState, host: dict[str, Value], digest: bytes
+    ) -> SnapshotRow:
+        """
+        Keep a memo of the instance; one at the same position is replaced. It is durable when this returns.
+
+        A failure leaves the journal as it was, and usable.
+
+        Args:
+            position: Number of records that it contains.
+            state: What the kernel knows of the instance.
+            host: What the host holds for it: any map of codec values.
+            digest: Digest of the mind.
+
+        Raises:
+            JournalPoisoned: If an append failed.
+            RunnerError: If it could not be written.
+        """
+        with self._writing:
+            self._need_writable()
+            if not 0 < position <= self.position:
+                raise InternalError(f"a snapshot of {self.name} at {position} of {self.position} records")
+            entry = self._entry
+        return snapshots.put(self._database, entry, StoredSnapshot(position, state, host, digest))
+
+    def snapshots(self) -> list[int]:
+        """
+        Positions of the stored snapshots, oldest first.
+
+        Raises:
+            RunnerError: If they can't be read.
+        """
+        return snapshots.positions(self._database, self._entry)
+
+    def latest_snapshot(self, at_most: int | None = None) -> StoredSnapshot | None:
+        """
+        The newest snapshot, or the newest that contains no more than `at_most` records; `None` without one.
+
+        Raises:
+            SnapshotCorrupt: If it is damaged. Those before it, and the records alone, do as well.
+        """
+        end = self._refreshed().tail.position
+        return snapshots.latest(self._database, self._entry, end if at_most is None else min(at_most, end))
 
     def close(self) -> None:
         """

@@ -16,7 +16,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,6 +25,7 @@ from runner.errors import InstanceExists, InstanceUnknown, JournalCorrupt, State
 from runner.files import make_private
 from runner.journal import instances, wire
 from runner.journal.chain import START, Row, extend
+from runner.journal.collect import GcReport, collect
 from runner.journal.database import ELSEWHERE, Database, explained
 from runner.journal.instances import Entry
 from runner.journal.journal import Journal
@@ -248,6 +249,25 @@ class StateDirectory:
             )
         finally:
             lock.release()
+
+    def gc(self, keep: int, name: str | None = None) -> GcReport:
+        """
+        Remove old snapshots, and pages and agents that nobody uses; give the room back to the disk.
+
+        Args:
+            keep: How many snapshots of an instance stay: the newest. Journals stay whole.
+            name: Remove snapshots of this instance only, or `None` for all.
+
+        Raises:
+            InstanceUnknown: If there is no such instance.
+            RunnerError: If the database can't be written.
+        """
+        if name is not None:
+            self._find(name)
+        before_bytes = self._database.size_bytes()
+        report = self._database.write(lambda connection: collect(connection, keep, name))
+        self._database.give_back()
+        return replace(report, freed_bytes=max(0, before_bytes - self._database.size_bytes()))
 
     def _find(self, name: str) -> Entry:
         entry = instances.find(self._database, check_name(name))

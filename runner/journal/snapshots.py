@@ -1,0 +1,250 @@
+"""
+Stored snapshots: memos of what an instance's records come to, so that opening it folds fewer of them.
+
+One is a row: a header, the keys of its pages, and a seal over both and over whose it is and where it stands.
+Two snapshots that differ in one page share all others.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from runner import codec
+from runner.codec import Value
+from runner.digest import SIZE_BYTES, digest
+from runner.errors import InternalError, SnapshotCorrupt
+from runner.journal import pages, shapes
+from runner.journal.database import Database
+from runner.journal.instances import Entry
+from runner.journal.shapes import ShapeError
+from runner.journal.state_shapes import MAX_PAGES, STATE, PackedMind, Pool, give
+from runner.kernel.state import MachineState, Mind
+from runner.units import MIB
+
+MAX_HEADER_BYTES: Final = 64 * MIB
+"""
+Longest header, before compression.
+"""
+
+_SEAL_DOMAIN: Final = b"runner stored snapshot 1\n"
+_MINDS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """
+    An instance at one position of its journal.
+
+    Attributes:
+        position: Number of records that it contains.
+        state: What the kernel knows of the instance.
+        host: What the host holds for it.
+        digest: Digest of the mind.
+    """
+
+    position: int
+    state: MachineState = field(repr=False)
+    host: dict[str, Value] = field(repr=False)
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """
+    What storing one snapshot took.
+
+    Attributes:
+        position: Number of records that it contains.
+        pages: Pages that differ from the image, those before an open delivery included.
+        pages_stored: How many contents these are, zeros aside.
+        pages_new: How many of those were not stored before.
+        size_bytes: What it added to the database, not counting the database's own order.
+        encode_us: Time to make the bytes, microseconds of the monotonic clock.
+        write_us: Time until they were durable.
+    """
+
+    position: int
+    pages: int
+    pages_stored: int
+    pages_new: int
+    size_bytes: int
+    encode_us: int
+    write_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """
+    A stored snapshot without its pages.
+
+    Attributes:
+        state: As `MachineState`, with packed minds.
+        host: What the host holds for the instance.
+        digest: Digest of the mind.
+        root: Digest over the digests of its contents, in their order.
+    """
+
+    state: Any
+    host: dict[str, Value]
+    digest: bytes
+    root: bytes
+
+
+FIELDS: Final = {
+    "state": STATE,
+    "host": shapes.packed_map(),
+    "digest": shapes.octets((SIZE_BYTES,), "digest"),
+    "root": shapes.octets((SIZE_BYTES,), "digest"),
+}
+_HEADER: Final = shapes.structure(Header, FIELDS, "header")
+
+
+def put(database: Database, entry: Entry, snapshot: StoredSnapshot) -> SnapshotRow:
+    """
+    Store a snapshot; one at the same position is replaced.
+
+    Raises:
+        InternalError: If it is one that `latest` would refuse.
+        RunnerError: If the database can't be written.
+    """
+    started_ns = time.perf_counter_ns()
+    pool = Pool()
+    state = _packed(snapshot.state, pool)
+    contents = {digest(page): page for page in pool.contents()}
+    try:
+        header = _HEADER.pack(Header(state, snapshot.host, snapshot.digest, _root(contents)))
+        _HEADER.unpack(header)
+        packed = pages.compress(codec.encode(header))
+    except (ShapeError, TypeError) as error:
+        raise InternalError(f"snapshot of {entry.name} can't be stored: {error}") from error
+    # Compressed before the transaction, which others wait for. Whether it is needed is seen again inside.
+    known = pages.find_ids(database.read, list(contents))
+    frames = {key: pages.compress(page) for key, page in contents.items() if key not in known}
+    encoded_ns = time.perf_counter_ns()
+
+    def work(connection: sqlite3.Connection) -> int:
+        ids = pages.pack_numbers(pages.store(connection, contents, frames))
+        connection.execute(
+            "INSERT OR REPLACE INTO snapshots (instance, position, header, pages, seal)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (entry.id, snapshot.position, packed, ids, _seal(entry.name, snapshot.position, packed, ids)),
+        )
+        return len(ids)
+
+    ids_bytes = database.write(work)
+    return SnapshotRow(
+        position=snapshot.position,
+        pages=sum(len(mind.pages) for mind in _minds(snapshot.state)),
+        pages_stored=len(contents),
+        pages_new=len(frames),
+        size_bytes=len(packed) + ids_bytes + sum(map(len, frames.values())),
+        encode_us=(encoded_ns - started_ns) // 1000,
+        write_us=(time.perf_counter_ns() - encoded_ns) // 1000,
+    )
+
+
+def positions(database: Database, entry: Entry) -> list[int]:
+    """
+    Where the stored snapshots of an instance stand, oldest first.
+    """
+    rows = database.read("SELECT position FROM snapshots WHERE instance = ? ORDER BY position", (entry.id,))
+    return [position for (position,) in rows]
+
+
+def latest(database: Database, entry: Entry, at_most: int) -> StoredSnapshot | None:
+    """
+    The snapshot that stands nearest to `at_most` records, not beyond them; `None` when there is none.
+
+    Raises:
+        SnapshotCorrupt: If it is damaged. The one before it, or the records alone, do as well.
+    """
+    rows = database.read(
+        "SELECT position, header, pages, seal FROM snapshots"
+        " WHERE instance = ? AND position <= ? ORDER BY position DESC LIMIT 1",
+        (entry.id, at_most),
+    )
+    if not rows:
+        return None
+    position = rows[0][0]
+    try:
+        return _unpacked(database, entry.name, rows[0])
+    except ShapeError as error:
+        raise SnapshotCorrupt(str(error), path=f"{entry.name} at {position!r}") from error
+
+
+def used_pages(name: str, row: Sequence[Any]) -> tuple[int, ...] | None:
+    """
+    The keys of a snapshot's pages, or `None` when the row is not what was stored.
+
+    Args:
+        name: The instance.
+        row: `position`, `header`, `pages`, `seal`.
+    """
+    try:
+        _check_seal(name, row)
+        return pages.unpack_numbers(row[2], _MINDS * MAX_PAGES)
+    except ShapeError:
+        return None
+
+
+def _unpacked(database: Database, name: str, row: Sequence[Any]) -> StoredSnapshot:
+    _check_seal(name, row)
+    position, packed, ids, _ = row
+    try:
+        header: Header = _HEADER.unpack(codec.decode(pages.decompress(packed, MAX_HEADER_BYTES)))
+    except codec.CodecError as error:
+        raise ShapeError(str(error)) from error
+    contents = pages.load(database.read, pages.unpack_numbers(ids, _MINDS * MAX_PAGES))
+    if _root([digest(page) for page in contents]) != header.root:
+        raise ShapeError("its pages are not those that were stored")
+    state = header.state
+    delivery = state.delivery
+    if delivery is not None:
+        delivery = replace(delivery, before=give(delivery.before, contents))
+    return StoredSnapshot(
+        position,
+        replace(state, mind=give(state.mind, contents), delivery=delivery),
+        header.host,
+        header.digest,
+    )
+
+
+def _packed(state: MachineState, pool: Pool) -> MachineState:
+    """
+    The state with packed minds in place of its minds.
+    """
+    # The order of these two is the order of the contents.
+    mind = _disguised(pool.take(state.mind))
+    delivery = state.delivery
+    if delivery is not None:
+        delivery = replace(delivery, before=_disguised(pool.take(delivery.before)))
+    return replace(state, mind=mind, delivery=delivery)
+
+
+def _disguised(mind: PackedMind) -> Mind:
+    # Nothing but a shape reads it, and that asks for the fields of a packed mind.
+    return cast("Mind", mind)
+
+
+def _minds(state: MachineState) -> list[Mind]:
+    return [state.mind] if state.delivery is None else [state.mind, state.delivery.before]
+
+
+def _root(digests: Any) -> bytes:
+    return digest(b"".join(digests))
+
+
+def _check_seal(name: str, row: Sequence[Any]) -> None:
+    if [type(value) for value in row] != [int, bytes, bytes, bytes]:
+        raise ShapeError("its row has values of wrong types")
+    position, packed, ids, seal = row
+    if _seal(name, position, packed, ids) != seal:
+        raise ShapeError("its row is not what was written")
+
+
+def _seal(name: str, position: int, header: bytes, ids: bytes) -> bytes:
+    return digest(_SEAL_DOMAIN + codec.encode([name, position, header, ids]))
