@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from runner.journal import pages, snapshots
 
@@ -15,6 +15,11 @@ _SELECT = (
     "SELECT instances.name, snapshots.instance, snapshots.position, header, pages, snapshots.seal"
     " FROM snapshots JOIN instances ON instances.id = snapshots.instance ORDER BY snapshots.position DESC"
 )
+
+ORIGIN_POSITION: Final = 1
+"""
+Where the snapshot stands that a life begins with when it does not begin at its image.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,8 @@ def collect(connection: sqlite3.Connection, keep: int, name: str | None) -> GcRe
     """
     Remove all but the newest `keep` sound snapshots of each instance, or of one, inside a transaction.
 
+    One that stands right after a birth is no memo: it is where that life began, and stays.
+
     A snapshot whose row is damaged is of no use to anyone and counts for nothing.
     """
     removed: list[tuple[Any, Any]] = []
@@ -46,7 +53,7 @@ def collect(connection: sqlite3.Connection, keep: int, name: str | None) -> GcRe
     used: set[int] = set()
     for owner, instance, position, header, ids, seal in connection.execute(_SELECT):
         its_pages = snapshots.used_pages(owner, (position, header, ids, seal))
-        is_surplus = kept[owner] >= keep and name in (None, owner)
+        is_surplus = kept[owner] >= keep and name in (None, owner) and position != ORIGIN_POSITION
         if its_pages is None or is_surplus:
             removed.append((instance, position))
         else:

@@ -11,7 +11,7 @@ import getpass
 import os
 import threading
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import anyio
 
 from runner.digest import show
-from runner.errors import InstanceUnknown, JournalCorrupt, SnapshotIncompatible, UsageError
+from runner.errors import (
+    InstanceUnknown,
+    JournalCorrupt,
+    SnapshotCorrupt,
+    SnapshotIncompatible,
+    UsageError,
+)
 from runner.journal import StateDirectory
 from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
 from runner.kernel.abi import DeliveryKind
@@ -41,6 +47,7 @@ if TYPE_CHECKING:
     from runner.codec import Value
     from runner.journal import Journal
     from runner.journal.records import Record, Ruling, Verdict
+    from runner.journal.snapshots import StoredSnapshot
     from runner.kernel.state import Call, MachineState
     from runner.providers.scripted import ScriptedProvider
     from runner.session.effects import Handlers
@@ -414,11 +421,22 @@ def line_of(
     whole.check_whole()
     end = len(records) if until is None else min(until, len(records))
     # What is cut off may need the snapshot that it begins with all the same.
-    stored = journal.latest_snapshot(at_most=max(end, 1) if use_snapshots else 1)
+    stored = _stored(journal, max(end, 1) if use_snapshots else 1)
     if stored is None and whole.has_origin:
         raise JournalCorrupt(journal.name, 1, "the snapshot that it begins with is missing")
     memo = Memo(stored.position, stored.state, stored.host, stored.digest) if stored else None
     return Line(name=whole.name, packed=whole.packed, records=records[: max(end, 1)], memo=memo)
+
+
+def _stored(journal: Journal, at_most: int) -> StoredSnapshot | None:
+    """
+    The latest snapshot that can be read: they are memos, and an older one does as well.
+    """
+    for position in reversed(journal.snapshots()):
+        if position <= at_most:
+            with suppress(SnapshotCorrupt):
+                return journal.latest_snapshot(at_most=position)
+    return None
 
 
 def fold(host: Host, line: Line, provider: ScriptedProvider | None = None) -> Past:

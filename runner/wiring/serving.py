@@ -1,0 +1,164 @@
+"""
+One named instance, live, for the length of one command.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from runner.capabilities.standard import standard_handlers
+from runner.digest import show
+from runner.errors import ApprovalPending, Interrupted
+from runner.kernel.abi import DeliveryKind
+from runner.wiring.models import model_of
+from runner.wiring.named import session_of, stop
+from runner.wiring.options import Options, Report
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from runner.codec import Value
+    from runner.session.outcome import Outcome
+    from runner.session.session import Session
+    from runner.wiring.host import Host
+    from runner.wiring.named import Life
+    from runner.wiring.stopwatch import Stopwatch
+
+NO_MESSAGE: Final = object()
+"""
+In place of a message: only what is open goes on.
+"""
+
+_AGAIN: Final = "that was an earlier delivery; the input was not delivered, send it again"
+
+
+class Serving:
+    """
+    Goes on with an instance: finishes what is open, tells it of a new life, delivers, and reports.
+
+    Args:
+        host: What runs it.
+        life: Open for writing.
+        options: Choices for this command.
+        clock: Running since the command began.
+        state: The state directory, for the report.
+
+    Attributes:
+        outcomes: Deliveries that ended meanwhile.
+    """
+
+    def __init__(self, host: Host, life: Life, options: Options, clock: Stopwatch, state: str) -> None:
+        self._host = host
+        self._life = life
+        self._options = options
+        self._clock = clock
+        self._state = state
+        self.outcomes: list[Outcome] = []
+        self._is_delivered = False
+        self._is_stopped = False
+
+    async def go(self, value: Value) -> Report:
+        """
+        Serve until nothing is under way.
+
+        Args:
+            value: The message, or `NO_MESSAGE`; not delivered when what was open before it does not end well.
+
+        Raises:
+            NeedsDecision: If a person has to rule on a call first.
+            RunnerError: How the last delivery failed.
+            Interrupted: If the instance was stopped; what was open stays open.
+        """
+        with anyio.CancelScope() as scope:
+            async with self._session() as session, anyio.create_task_group() as watchers:
+                watchers.start_soon(self._heed_signals, session, scope)
+                async for outcome in self._deliveries(session, value):
+                    self.outcomes.append(outcome)
+                self._is_delivered = value is NO_MESSAGE or self._is_delivered
+                await self._drain(session)
+                watchers.cancel_scope.cancel()
+        # Outside: what is raised inside a task group comes out as a group.
+        if self._is_stopped:
+            stop(self._life.journal, "terminated")
+            raise Interrupted
+        self._clock.lap("serve")
+        return self._report()
+
+    def _session(self) -> AbstractAsyncContextManager[Session]:
+        held = self._life.held
+        handlers = standard_handlers(
+            providers=held.providers,
+            default_model=model_of(self._options),
+            grants=self._life.prepared.grants,
+            notes=held.notes,
+            usage=held.usage,
+        )
+        return session_of(self._life, self._host, self._options, handlers)
+
+    async def _deliveries(self, session: Session, value: Value) -> AsyncIterator[Outcome]:
+        deadline_ms = self._options.deadline_ms
+        opened = await session.finish_open(deadline_ms=deadline_ms)
+        if opened is not None:
+            yield opened
+            if opened.failure is not None:
+                # Waiting for a person, it stays open; failed, it is what the caller must hear of.
+                return
+        if self._life.owes_restore_event():
+            known = self._life.machine.freeze().restored
+            event = asdict(known) if known else None
+            told = await session.deliver(DeliveryKind.RESTORE, event, deadline_ms=deadline_ms)
+            yield told
+            if told.failure is not None:
+                return
+        if value is not NO_MESSAGE:
+            self._is_delivered = True
+            yield await session.deliver(DeliveryKind.MESSAGE, value, deadline_ms=deadline_ms)
+
+    async def _drain(self, session: Session) -> None:
+        """
+        Leave no effect half done; those of earlier deliveries may still be under way.
+        """
+        deadline_ms = self._options.deadline_ms
+        with anyio.move_on_after(None if deadline_ms is None else deadline_ms / 1000):
+            await session.drain()
+
+    async def _heed_signals(self, session: Session, scope: anyio.CancelScope) -> None:
+        """
+        Ctrl-C ends the delivery. A termination ends the command: between two slices, and nothing is given up.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            return
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                if self._options.stopping():
+                    self._is_stopped = True
+                    scope.cancel()
+                    return
+                session.interrupt()
+
+    def _report(self) -> Report:
+        life = self._life
+        for outcome in self.outcomes:
+            if outcome.failure is not None and not self._is_delivered:
+                outcome.failure.details["delivered"] = False
+                outcome.failure.hint = outcome.failure.hint or _AGAIN
+            outcome.unwrap()
+        return Report(
+            result=self.outcomes[-1].result if self.outcomes else None,
+            instance=life.name,
+            agent=life.line.born.agent,
+            snapshot=None,
+            usage=life.held.usage.to_wire(),
+            limits=life.prepared.limits.to_wire(),
+            fuel=sum(outcome.fuel for outcome in self.outcomes),
+            timing_ms=self._clock.report(sum(outcome.guest_ms for outcome in self.outcomes)),
+            memory_digest=show(life.machine.digest()),
+            journal={"state": self._state, "records": life.journal.position},
+            waiting=tuple(call.number for call in life.parked()),
+        )
