@@ -13,7 +13,8 @@ Every error that `runner` raises on purpose.
     ├─ LimitExceeded           a bound was met: names it and both numbers        limit           4
     │  ├─ FuelExhausted        the delivery's instructions ran out
     │  ├─ DeadlineExceeded     the delivery's wall time ran out
-    │  └─ MemoryExceeded       more linear memory or tables than allowed
+    │  ├─ MemoryExceeded       more linear memory or tables than allowed
+    │  └─ StateFull            a state directory is as large as it may be
     ├─ HostExhausted           this process can hold no more instances           limit           4
     ├─ GuestError              the guest failed
     │  ├─ GuestReturnedError   it said so, with its own payload                  guest           1
@@ -269,6 +270,22 @@ class MemoryExceeded(LimitExceeded):
 
     def __init__(self, value_bytes: int, bound_bytes: int) -> None:
         super().__init__("memory_bytes", value_bytes, bound_bytes, flag="--max-memory")
+
+
+class StateFull(LimitExceeded):
+    """
+    Raised when a state directory is as large as it may be; nothing was written.
+
+    Args:
+        path: The directory.
+        value_bytes: Size of its database.
+        bound_bytes: The most that it may have.
+    """
+
+    def __init__(self, path: str, value_bytes: int, bound_bytes: int) -> None:
+        super().__init__("state_bytes", value_bytes, bound_bytes, flag="--max-state")
+        self.hint = f"make room in {path} with runner gc, or raise it with --max-state"
+        self.details["path"] = path
 
 
 class HostExhausted(RunnerError):

@@ -38,6 +38,7 @@ from runner.errors import (
     SnapshotCorrupt,
     SnapshotIncompatible,
     StaleWriter,
+    StateFull,
     StateTooNew,
     StateUnusable,
     UsageError,
@@ -102,6 +103,11 @@ EXAMPLES = [
     (DeadlineExceeded("timeout_ms", 6, 5), "limit timeout_ms exceeded: 6 of 5", "raise it with --timeout"),
     (DeadlineExceeded("deadline_ms", 6, 5), "limit deadline_ms exceeded: 6 of 5", "raise it with --deadline"),
     (MemoryExceeded(6, 5), "limit memory_bytes exceeded: 6 of 5", "raise it with --max-memory"),
+    (
+        StateFull("/s", 6, 5),
+        "limit state_bytes exceeded: 6 of 5",
+        "make room in /s with runner gc, or raise it with --max-state",
+    ),
     (
         HostExhausted("no maps"),
         "this process can hold no more instances: no maps",

@@ -17,7 +17,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from runner.errors import DiskFailed, InternalError, JournalCorrupt, RunnerError, StateTooNew, StateUnusable
+from runner.errors import (
+    DiskFailed,
+    InternalError,
+    JournalCorrupt,
+    RunnerError,
+    StateFull,
+    StateTooNew,
+    StateUnusable,
+)
 from runner.files import PRIVATE_FILE_MODE, is_disk_failure, write_whole
 from runner.journal import schema
 from runner.journal.committer import Committer, Work
@@ -44,6 +52,7 @@ _SETTINGS: Final = (
     "PRAGMA cell_size_check = ON",
     "PRAGMA temp_store = MEMORY",
 )
+_SHOWN_CHARS: Final = 200
 _DISK_FULL: Final = frozenset({sqlite3.SQLITE_FULL})
 _DISK_BROKEN: Final = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOLFS})
 _READ_ONLY: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH})
@@ -61,6 +70,7 @@ class Database:
         root: The directory; it exists and is private.
         sync: Wait for the disk at each commit. Without it a power cut may lose the last commits; the death of
             the process can't.
+        max_bytes: The most that the database may have, its log aside, or `None`.
 
     Raises:
         StateUnusable: If it can't be opened for reading and writing.
@@ -69,13 +79,18 @@ class Database:
         DiskFailed: If the disk is full or broken.
     """
 
-    def __init__(self, root: Path, *, sync: bool = True) -> None:
+    def __init__(self, root: Path, *, sync: bool = True, max_bytes: int | None = None) -> None:
         self.root = root
+        self._max_bytes = max_bytes
         self._reading = threading.Lock()
         with contextlib.ExitStack() as undo, explained(root):
             self._ensure()
             self._writer = self._connect(sync=sync)
             undo.callback(self._writer.close)
+            if max_bytes is not None:
+                self._writer.execute(
+                    f"PRAGMA max_page_count = {max(1, max_bytes // _page_bytes(self._writer))}"
+                )
             self._reader = self._connect(sync=sync)
             undo.callback(self._reader.close)
             self._reader.execute("PRAGMA query_only = ON")
@@ -128,10 +143,25 @@ class Database:
         Do `work` in a transaction; return when it is durable. See `Committer.write`.
 
         Raises:
+            StateFull: If the database would be larger than it may be.
             RunnerError: Why it could not be done.
         """
-        with explained(self.root):
-            return self._committer.write(work)
+        try:
+            with explained(self.root):
+                return self._committer.write(work)
+        except DiskFailed as error:
+            self._blame_bound(error)
+            raise
+
+    def _blame_bound(self, error: DiskFailed) -> None:
+        """
+        Tell our own bound from a disk that is full: SQLite says the same of both.
+        """
+        cause = error.__cause__
+        if self._max_bytes is None or getattr(cause, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL:
+            return
+        pages = int(self.read("PRAGMA page_count")[0][0])
+        raise StateFull(str(self.root), pages * _page_bytes(self._reader), self._max_bytes) from error
 
     def size_bytes(self) -> int:
         """
@@ -227,6 +257,9 @@ def explained(root: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise explain(error, root) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes what it found, and Python can't read that.
+        raise JournalCorrupt(str(root), None, "a name or text in it is no text") from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         if is_disk_failure(error):
@@ -255,7 +288,14 @@ def explain(error: sqlite3.Error, root: Path) -> RunnerError:
     if primary in _OURS or isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return InternalError(f"state {root}: {error}")
     # Our statements are fixed, so one that fails has met tables or values that are not ours.
-    return JournalCorrupt(str(root), None, str(error))
+    return JournalCorrupt(str(root), None, _shown(str(error)))
+
+
+def _shown(text: str) -> str:
+    """
+    What SQLite said, which may quote damaged text: short, and without control characters.
+    """
+    return "".join(char if char.isprintable() else "?" for char in text[:_SHOWN_CHARS])
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -264,6 +304,10 @@ def _open(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
     )
+
+
+def _page_bytes(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_size").fetchone()[0])
 
 
 def _shrink(connection: sqlite3.Connection) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from runner.digest import SIZE_BYTES
-from runner.errors import InternalError, JournalCorrupt, JournalPoisoned, RunnerError
+from runner.errors import InstanceUnknown, InternalError, JournalCorrupt, JournalPoisoned, RunnerError
 from runner.journal import instances, snapshots, wire
 from runner.journal.chain import GENESIS, Row, extend, link
 from runner.journal.records import Born
@@ -56,6 +56,7 @@ class Journal:
         self._lock = lock
         self._now_ms = now_ms
         self._poison: str | None = None
+        self._is_closed = False
         self._writing = threading.Lock()
         self._check_end()
 
@@ -176,7 +177,7 @@ class Journal:
         Let go of the instance. Later calls do nothing.
         """
         with self._writing:
-            self._poison = self._poison or "it was closed"
+            self._is_closed = True
             if self._lock is not None:
                 self._lock.release()
 
@@ -187,8 +188,10 @@ class Journal:
         self.close()
 
     def _need_writable(self) -> None:
-        if self._lock is None:
-            raise InternalError(f"journal of {self.name} is open for reading only")
+        if self._lock is None or self._is_closed:
+            raise InternalError(
+                f"journal of {self.name} is {'closed' if self._lock else 'open to read only'}"
+            )
         if self._poison is not None:
             raise JournalPoisoned(self.name, self._poison)
 
@@ -209,8 +212,10 @@ class Journal:
         if self._lock is not None:
             return self._entry
         entry = instances.find(self._database, self.name)
-        if entry is None or entry.id != self._entry.id or entry.tail.position < self.position:
-            raise JournalCorrupt(self.name, None, "its records went away while they were read")
+        if entry is None or entry.id != self._entry.id:
+            raise InstanceUnknown(self.name)
+        if entry.tail.position < self.position:
+            raise JournalCorrupt(self.name, entry.tail.position, "it was there, and is gone")
         self._entry = entry
         return entry
 

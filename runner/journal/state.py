@@ -106,6 +106,7 @@ class StateDirectory:
         root: The directory, or `None` for the default; made, private to the user, if it is not there.
         sync: Wait for the disk at each commit. Without it a power cut may lose the last records; the death of
             the process can't.
+        max_bytes: The most that the database may have, its log aside, or `None`.
         now_ms: The host's clock, for what is listed; nothing is ordered by it.
 
     Raises:
@@ -116,7 +117,12 @@ class StateDirectory:
     """
 
     def __init__(
-        self, root: Path | None = None, *, sync: bool = True, now_ms: Callable[[], int] | None = None
+        self,
+        root: Path | None = None,
+        *,
+        sync: bool = True,
+        max_bytes: int | None = None,
+        now_ms: Callable[[], int] | None = None,
     ) -> None:
         self.root = default_state_root() if root is None else root.absolute()
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
@@ -126,7 +132,7 @@ class StateDirectory:
                 self.root.parent.mkdir(parents=True, exist_ok=True)
             _need_private(self.root)
             _need_private(self._locks)
-        self._database = Database(self.root, sync=sync)
+        self._database = Database(self.root, sync=sync, max_bytes=max_bytes)
 
     def close(self) -> None:
         """
