@@ -44,19 +44,19 @@ def collect(connection: sqlite3.Connection, keep: int, name: str | None) -> GcRe
     """
     Remove all but the newest `keep` sound snapshots of each instance, or of one, inside a transaction.
 
-    One that stands right after a birth is no memo: it is where that life began, and stays.
-
-    A snapshot whose row is damaged is of no use to anyone and counts for nothing.
+    A snapshot whose row is damaged is of no use to anyone and counts for nothing. One that stands right after
+    a birth is no memo: it is where that life began, and stays, even if it is damaged; without it the life
+    would seem to begin at its image.
     """
     removed: list[tuple[Any, Any]] = []
     kept: dict[str, int] = defaultdict(int)
     used: set[int] = set()
     for owner, instance, position, header, ids, seal in connection.execute(_SELECT):
         its_pages = snapshots.used_pages(owner, (position, header, ids, seal))
-        is_surplus = kept[owner] >= keep and name in (None, owner) and position != ORIGIN_POSITION
-        if its_pages is None or is_surplus:
+        is_surplus = kept[owner] >= keep and name in (None, owner)
+        if position != ORIGIN_POSITION and (its_pages is None or is_surplus):
             removed.append((instance, position))
-        else:
+        elif its_pages is not None:
             kept[owner] += 1
             used.update(its_pages)
     connection.executemany("DELETE FROM snapshots WHERE instance = ? AND position = ?", removed)

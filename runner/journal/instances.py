@@ -66,9 +66,9 @@ def list_all(database: Database) -> list[Entry]:
 
 def insert(
     connection: sqlite3.Connection, name: str, agent: bytes, standing: Standing, rows: list[Row]
-) -> None:
+) -> int:
     """
-    Make an instance with its first records, inside a transaction.
+    Make an instance with its first records, inside a transaction; the key of its rows.
 
     Raises:
         sqlite3.IntegrityError: If there is one of that name.
@@ -79,7 +79,9 @@ def insert(
         "INSERT INTO instances (name, agent, position, chain, standing, seal) VALUES (?, ?, ?, ?, ?, ?)",
         (name, agent, tail.position, tail.chain, packed, _seal(name, agent, tail, packed)),
     )
-    _insert_records(connection, cursor.lastrowid, rows)
+    key = cursor.lastrowid or 0
+    _insert_records(connection, key, rows)
+    return key
 
 
 def extend(connection: sqlite3.Connection, entry: Entry, standing: Standing, rows: list[Row]) -> Entry:
@@ -109,7 +111,7 @@ def extend(connection: sqlite3.Connection, entry: Entry, standing: Standing, row
     return replace(entry, tail=tail, standing=standing)
 
 
-def _insert_records(connection: sqlite3.Connection, instance: int | None, rows: list[Row]) -> None:
+def _insert_records(connection: sqlite3.Connection, instance: int, rows: list[Row]) -> None:
     connection.executemany(
         "INSERT INTO records (instance, seq, payload, chain) VALUES (?, ?, ?, ?)",
         [(instance, *row) for row in rows],

@@ -103,6 +103,64 @@ FIELDS: Final = {
 _HEADER: Final = shapes.structure(Header, FIELDS, "header")
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """
+    A snapshot ready to be stored.
+
+    Attributes:
+        name: The instance.
+        position: Number of records that it contains.
+        header: Its header, compressed.
+        contents: Its pages by digest, in their order.
+        frames: Those of them that were not stored a moment ago, compressed.
+    """
+
+    name: str
+    position: int
+    header: bytes
+    contents: dict[bytes, bytes]
+    frames: dict[bytes, bytes]
+
+    def store(self, connection: sqlite3.Connection, instance: int) -> int:
+        """
+        Put it in its place, inside a transaction; one that is there is replaced.
+
+        Returns:
+            Size of what was added, not counting the database's own order.
+        """
+        # Whether a page is there is seen again: another process may have removed it.
+        ids = pages.pack_numbers(pages.store(connection, self.contents, self.frames))
+        connection.execute(
+            "INSERT OR REPLACE INTO snapshots (instance, position, header, pages, seal)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (instance, self.position, self.header, ids, _seal(self.name, self.position, self.header, ids)),
+        )
+        return len(self.header) + len(ids) + sum(map(len, self.frames.values()))
+
+
+def encode(database: Database, name: str, snapshot: StoredSnapshot) -> Encoded:
+    """
+    Make a snapshot of an instance ready, outside any transaction, which others would wait for.
+
+    Raises:
+        InternalError: If it is one that `latest` would refuse.
+        RunnerError: If the database can't be read.
+    """
+    pool = Pool()
+    state = _packed(snapshot.state, pool)
+    contents = {digest(page): page for page in pool.contents()}
+    try:
+        header = _HEADER.pack(Header(state, snapshot.host, snapshot.digest, _root(contents)))
+        _HEADER.unpack(header)
+        packed = pages.compress(codec.encode(header))
+    except (ShapeError, TypeError) as error:
+        raise InternalError(f"snapshot of {name} can't be stored: {error}") from error
+    known = pages.find_ids(database.read, list(contents))
+    frames = {key: pages.compress(page) for key, page in contents.items() if key not in known}
+    return Encoded(name, snapshot.position, packed, contents, frames)
+
+
 def put(database: Database, entry: Entry, snapshot: StoredSnapshot) -> SnapshotRow:
     """
     Store a snapshot; one at the same position is replaced.
@@ -112,36 +170,15 @@ def put(database: Database, entry: Entry, snapshot: StoredSnapshot) -> SnapshotR
         RunnerError: If the database can't be written.
     """
     started_ns = time.perf_counter_ns()
-    pool = Pool()
-    state = _packed(snapshot.state, pool)
-    contents = {digest(page): page for page in pool.contents()}
-    try:
-        header = _HEADER.pack(Header(state, snapshot.host, snapshot.digest, _root(contents)))
-        _HEADER.unpack(header)
-        packed = pages.compress(codec.encode(header))
-    except (ShapeError, TypeError) as error:
-        raise InternalError(f"snapshot of {entry.name} can't be stored: {error}") from error
-    # Compressed before the transaction, which others wait for. Whether it is needed is seen again inside.
-    known = pages.find_ids(database.read, list(contents))
-    frames = {key: pages.compress(page) for key, page in contents.items() if key not in known}
+    encoded = encode(database, entry.name, snapshot)
     encoded_ns = time.perf_counter_ns()
-
-    def work(connection: sqlite3.Connection) -> int:
-        ids = pages.pack_numbers(pages.store(connection, contents, frames))
-        connection.execute(
-            "INSERT OR REPLACE INTO snapshots (instance, position, header, pages, seal)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (entry.id, snapshot.position, packed, ids, _seal(entry.name, snapshot.position, packed, ids)),
-        )
-        return len(ids)
-
-    ids_bytes = database.write(work)
+    size_bytes = database.write(lambda connection: encoded.store(connection, entry.id))
     return SnapshotRow(
         position=snapshot.position,
         pages=sum(len(mind.pages) for mind in _minds(snapshot.state)),
-        pages_stored=len(contents),
-        pages_new=len(frames),
-        size_bytes=len(packed) + ids_bytes + sum(map(len, frames.values())),
+        pages_stored=len(encoded.contents),
+        pages_new=len(encoded.frames),
+        size_bytes=size_bytes,
         encode_us=(encoded_ns - started_ns) // 1000,
         write_us=(time.perf_counter_ns() - encoded_ns) // 1000,
     )

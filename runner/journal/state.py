@@ -23,7 +23,7 @@ from typing import Final, Self
 from runner.digest import digest
 from runner.errors import InstanceExists, InstanceUnknown, JournalCorrupt, StateUnusable, UsageError
 from runner.files import make_private
-from runner.journal import instances, wire
+from runner.journal import instances, snapshots, wire
 from runner.journal.chain import START, Row, extend
 from runner.journal.collect import GcReport, collect
 from runner.journal.database import ELSEWHERE, Database, explained
@@ -31,6 +31,7 @@ from runner.journal.instances import Entry
 from runner.journal.journal import Journal
 from runner.journal.lock import InstanceLock, holder, was_made
 from runner.journal.records import Born, Record
+from runner.journal.snapshots import StoredSnapshot
 from runner.journal.standing import Standing, Status, at_birth
 
 STATE_VARIABLE: Final = "RUNNER_STATE"
@@ -146,15 +147,23 @@ class StateDirectory:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def create(self, name: str, born: Born, agent: bytes, past: Sequence[Record] = ()) -> None:
+    def create(
+        self,
+        name: str,
+        born: Born,
+        agent: bytes,
+        past: Sequence[Record] = (),
+        origin: StoredSnapshot | None = None,
+    ) -> None:
         """
-        Make an instance: it is there with all of `past`, or not at all.
+        Make an instance: it is there with its past and its origin, or not at all.
 
         Args:
             name: What it is called.
             born: Its first record.
             agent: Its agent's package; kept once for all instances that have the same.
             past: Records that follow its birth, when it takes over from another.
+            origin: The snapshot that it begins with, at position 1, when it does not begin at its image.
 
         Raises:
             UsageError: If the name is not one.
@@ -170,7 +179,8 @@ class StateDirectory:
                 raise _lost(name)
             rows = extend(START, [wire.encode(record) for record in (born, *past)])
             standing = at_birth(born, self._now_ms()).after(past, self._now_ms())
-            self._database.write(lambda connection: _create(connection, name, agent, standing, rows))
+            encoded = None if origin is None else snapshots.encode(self._database, name, origin)
+            self._database.write(lambda connection: _create(connection, name, agent, standing, rows, encoded))
             with explained(self.root):
                 lock.mark_made()
         finally:
@@ -305,11 +315,18 @@ class StateDirectory:
 
 
 def _create(
-    connection: sqlite3.Connection, name: str, agent: bytes, standing: Standing, rows: list[Row]
+    connection: sqlite3.Connection,
+    name: str,
+    agent: bytes,
+    standing: Standing,
+    rows: list[Row],
+    origin: snapshots.Encoded | None,
 ) -> None:
     key = digest(agent)
     connection.execute("INSERT OR IGNORE INTO agents (digest, content) VALUES (?, ?)", (key, agent))
-    instances.insert(connection, name, key, standing, rows)
+    instance = instances.insert(connection, name, key, standing, rows)
+    if origin is not None:
+        origin.store(connection, instance)
 
 
 def _lost(name: str) -> JournalCorrupt:
