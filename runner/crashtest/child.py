@@ -24,19 +24,17 @@ from runner.crashtest.ledger import Ledger, LedgerHandlers
 from runner.digest import show
 from runner.errors import NeedsDecision, RunnerError
 from runner.journal import StateDirectory
+from runner.journal.records import Slice
 from runner.kernel.abi import DeliveryKind
 from runner.policy.gate import Gate
 from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
 from runner.session.chronicle import Chronicle
 from runner.session.session import Session
 from runner.wiring.host import Host
-from runner.wiring.named import open_life
+from runner.wiring.named import Writer, open_life
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from runner.codec import Value
-    from runner.session.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +107,11 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
             usage=life.held.usage,
         )
         chronicle = Chronicle(
-            FlawedRecorder(life.journal, fate.boundary, plan.defect),
-            Gate(life.prepared.grants, life.born.ask),
+            FlawedRecorder(Writer(life), fate.boundary, plan.defect),
+            Gate(life.prepared.grants, life.line.born.ask),
             life.fold.history,
             name=plan.name,
-            clock_ms=_clock(life.journal.position),
+            clock_ms=_frozen_clock_ms,
         )
         session = Session(
             life.machine,
@@ -121,28 +119,32 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
             host.ticker,
             on_log=lambda _line: None,
             chronicle=chronicle,
-            clock_ms=_clock(0),
+            clock_ms=_frozen_clock_ms,
         )
         async with session:
-            outcome = await session.finish_open()
+            await session.finish_open()
             while life.machine.last_delivery < plan.deliveries:
-                outcome = await session.deliver(DeliveryKind.MESSAGE, plan.message)
-        return _report(outcome, life.machine.digest(), fate)
+                await session.deliver(DeliveryKind.MESSAGE, plan.message)
+        slices = [record for _, record in life.journal.read() if isinstance(record, Slice)]
+        return _report(slices, life.machine.digest(), fate)
     finally:
         life.journal.close()
 
 
-def _clock(start: int) -> Callable[[], int]:
+def _frozen_clock_ms() -> int:
     # A guest that reads the clock would make two lives differ for no fault of the host's.
-    del start
-    return lambda: 1_700_000_000_000
+    return 1_700_000_000_000
 
 
-def _report(outcome: Outcome | None, digest: bytes, fate: Fate) -> dict[str, Value]:
-    failure = outcome.failure.to_wire() if outcome and outcome.failure else None
+def _report(slices: list[Slice], digest: bytes, fate: Fate) -> dict[str, Value]:
+    """
+    How all deliveries ended, by the journal: who was killed after the last commit heard nothing of it.
+    """
+    replies = [record.reply for record in slices if record.reply]
+    errors = [record.error for record in slices if record.error]
     return {
-        "result": repr(outcome.result) if outcome else None,
-        "failure": failure,
+        "result": [[ok, payload.hex()] for ok, payload in replies],
+        "failure": errors[-1] if errors else None,
         "digest": show(digest),
         "boundaries": fate.passed,
     }
