@@ -106,8 +106,9 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
             notes=life.held.notes,
             usage=life.held.usage,
         )
+        ledger = Ledger(Path(plan.ledger))
         chronicle = Chronicle(
-            FlawedRecorder(Writer(life), fate.boundary, plan.defect),
+            FlawedRecorder(Writer(life), ledger, fate.boundary, plan.defect),
             Gate(life.prepared.grants, life.line.born.ask),
             life.fold.history,
             name=plan.name,
@@ -115,7 +116,7 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
         )
         session = Session(
             life.machine,
-            LedgerHandlers(handlers, Ledger(Path(plan.ledger)), fate.boundary),
+            LedgerHandlers(handlers, ledger, fate.boundary),
             host.ticker,
             on_log=lambda _line: None,
             chronicle=chronicle,

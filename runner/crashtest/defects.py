@@ -11,6 +11,7 @@ from runner.journal.records import Receipt, Start
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from runner.crashtest.ledger import Ledger
     from runner.journal.records import Record
     from runner.session.recording import Recorder
 
@@ -27,14 +28,18 @@ class FlawedRecorder:
 
     Args:
         inner: The journal.
+        ledger: Hears of each outcome that the journal has confirmed, or claims to have.
         boundary: Called where the process may die.
         defect: Key of `DEFECTS`, or empty.
     """
 
     keeps = True
 
-    def __init__(self, inner: Recorder, boundary: Callable[[str], None], defect: str) -> None:
+    def __init__(
+        self, inner: Recorder, ledger: Ledger, boundary: Callable[[str], None], defect: str
+    ) -> None:
         self._inner = inner
+        self._ledger = ledger
         self._boundary = boundary
         self._defect = defect
 
@@ -45,6 +50,9 @@ class FlawedRecorder:
         kept = [flawed for record in records if (flawed := self._flaw(record)) is not None]
         self._boundary("before a commit")
         position = self._inner.append(kept) if kept else 0
+        for record in records:
+            if isinstance(record, Receipt):
+                self._ledger.confirm(record.call)
         self._boundary("after a commit")
         return position
 

@@ -46,7 +46,8 @@ class Verdict:
         kills: Lives that were cut short at least once.
         kill_points: Boundaries of the uninterrupted life.
         duplicates: Effects that may not be repeated and were.
-        losses: Effects that the uninterrupted life had and another had not.
+        losses: Effects that the uninterrupted life had and another had not, and confirmed outcomes that
+            were not known any more.
         wrong: Lives that ended with another result or memory.
         unclean: Lives that could not go on.
         uncertain: Effects that a person was asked about; each was one in truth.
@@ -126,6 +127,7 @@ class _Life:
     report: dict[str, Any] | None
     entries: list[Entry]
     uncertain: list[int]
+    needless: list[int]
     lives: int
     problem: str = ""
 
@@ -174,7 +176,7 @@ class _Ward:
         shutil.copytree(self._template, place)
         ledger = place / "ledger"
         plan = replace(self._plan, state=str(place), ledger=str(ledger))
-        life = _Life(None, [], [], 0)
+        life = _Life(None, [], [], [], 0)
         remaining = list(deaths)
         while life.lives < _MOST_LIVES and not life.problem:
             life.lives += 1
@@ -183,6 +185,7 @@ class _Ward:
                 continue
             if "uncertain" in report:
                 life.uncertain += report["uncertain"]
+                life.needless += Ledger(ledger).confirmed().intersection(report["uncertain"])
                 anyio.run(self._rule, plan, Ledger(ledger).read(), report["uncertain"])
                 continue
             if "error" in report:
@@ -231,6 +234,9 @@ def _judge(life: _Life, baseline: _Baseline, deaths: tuple[int, ...], verdict: V
         verdict.unclean += 1
         verdict.findings.append(f"{where}: can't go on: {life.problem or 'it never ends'}")
         return
+    for call in life.needless:
+        verdict.losses += 1
+        verdict.findings.append(f"{where}: the confirmed outcome of call {call} was lost, and asked about")
     effects = Counter((entry.operation, entry.call, entry.request) for entry in life.entries)
     for (operation, call, _), count in effects.items():
         if count > 1 and operation == EFFECTFUL:

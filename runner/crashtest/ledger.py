@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from runner.codec import Value
 
 EFFECTFUL = "tool.call"
+CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,26 @@ class Ledger:
         finally:
             os.close(handle)
 
+    def confirm(self, call: int) -> None:
+        """
+        Note that the host has confirmed a call's outcome: from then on it may neither be made again nor asked
+        about.
+        """
+        self.write(Entry(call, "", CONFIRMED, ""))
+
+    def confirmed(self) -> frozenset[int]:
+        """
+        Calls whose outcome was confirmed.
+        """
+        return frozenset(entry.call for entry in self._lines() if entry.operation == CONFIRMED)
+
     def read(self) -> list[Entry]:
         """
-        All entries, oldest first.
+        All effects, oldest first.
         """
+        return [entry for entry in self._lines() if entry.operation != CONFIRMED]
+
+    def _lines(self) -> list[Entry]:
         if not self._path.exists():
             return []
         return [Entry(*json.loads(line)) for line in self._path.read_text().splitlines()]
