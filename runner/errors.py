@@ -600,7 +600,7 @@ class ApprovalPending(NeedsDecision):
             instance,
             calls,
             f"{instance} waits for approval of call {listed}",
-            f"runner approvals {instance}; then runner approve {instance} {calls[0]}, and runner resume {instance}",
+            f"runner approve {instance} {calls[0]} && runner resume {instance}",
         )
 
 

@@ -22,8 +22,25 @@ if TYPE_CHECKING:
 
 VERBS: Final[dict[str, str]] = {
     "run": "Start an agent, deliver INPUT to it, and print what it answers.",
+    "send": "Deliver INPUT to a named instance, and print what it answers.",
+    "resume": "Go on with what a named instance was doing, and print what it answers.",
     "restore": "Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.",
-    "inspect": "Show what an agent or a snapshot is: its imports, limits, digests and sizes.",
+    "inspect": "Show what an agent, a snapshot or a named instance is: imports, limits, digests, sizes.",
+    "ps": "List named instances: who they are, where they stand, and which process has them.",
+    "approvals": "List the calls that a person has to rule on: those to approve, and those that may have "
+    "happened or not.",
+    "approve": "Allow a call that waits for approval; resume makes it.",
+    "deny": "Refuse a call that waits for approval; resume tells the agent.",
+    "resolve": "Say what became of a call that was begun and never reported: its process died in between.",
+    "snapshot": "Write a named instance to a snapshot file, which restore takes here or on another machine.",
+    "fork": "Make a second instance that has the past of NAME up to a record, and a future of its own.",
+    "journal": "Show the journal of a named instance: all that it learned, all that it asked for, and what "
+    "came of it.",
+    "replay": "Do all that a named instance did again, and print the digest of its memory after each slice.",
+    "verify": "Do all that a named instance did again, and hold it against its journal.",
+    "stop": "Stop a named instance; resume goes on with it.",
+    "rm": "Remove named instances, with their journals and snapshots, for good.",
+    "gc": "Remove old snapshots of named instances, and what nothing refers to any more.",
     "check": "Check that AGENT would be let in with these grants, without running it.",
     "build": "Build the agent in DIR into one .wasm file: code, manifest and image.",
     "new": "Write a small working agent into DIR.",

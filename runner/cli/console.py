@@ -166,6 +166,25 @@ class Console:
         """
         self._say(_WARNING, text, hint)
 
+    @property
+    def can_ask(self) -> bool:
+        """
+        Whether a person sits at both ends: they see stderr and can type.
+        """
+        ends = (sys.stdin, self._stderr)
+        return all(end is not None and end.isatty() for end in ends)
+
+    def ask(self, text: str, question: str) -> bool | None:
+        """
+        Show `text`, already safe to show, and ask; `None` when nobody answers.
+        """
+        self._write(f"{text}\n{question} [y/N] ")
+        answer = sys.stdin.readline()
+        if not answer:
+            self._write("\n")
+            return None
+        return answer.strip().lower() in ("y", "yes")
+
     def error(self, lines: list[str], record: dict[str, Any]) -> None:
         """
         Say what failed: `lines` for people, already safe to show, or `record` when logs are JSON.

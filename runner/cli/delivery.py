@@ -5,10 +5,10 @@ Shows how a delivery ended: what `run` and `restore` have in common.
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.cli.describe import describe
-from runner.cli.envelope import report_document
+from runner.cli.envelope import report_document, result_document
 from runner.units import show_bytes
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ def show_restored(report: Report, console: Console) -> int:
     return 0
 
 
+def show_done(console: Console, facts: dict[str, Any], text: str, hint: str | None) -> int:
+    """
+    Say what was done: to a program as a document, to a person in one line, with the next command.
+    """
+    if console.display.as_json:
+        console.document(result_document(facts))
+    else:
+        console.note(text, hint=hint)
+    return 0
+
+
 def _say_rest(report: Report, console: Console) -> None:
     if report.snapshot is not None and not console.display.as_json:
         path, size = str(report.snapshot["path"]), show_bytes(report.snapshot["size_bytes"])
@@ -56,6 +67,10 @@ def _say_rest(report: Report, console: Console) -> None:
             f"snapshot {path}: {pages} page{'' if pages == 1 else 's'}, {size}",
             hint=f"go on with: runner restore {shlex.quote(path)}",
         )
+    if report.waiting:
+        calls = ", ".join(map(str, report.waiting))
+        hint = f"see them: runner approvals {report.instance}"
+        console.note(f"{report.instance} waits for approval of call {calls}", hint=hint)
     if console.display.verbosity > 0:
         timing = ", ".join(f"{name} {value:.1f} ms" for name, value in report.timing_ms.items())
         console.note(f"instance {report.instance}: fuel {report.fuel}, {timing}")

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from runner.cli.command import Verb, shows_output
 from runner.cli.describe import table
-from runner.cli.envelope import result_document
+from runner.cli.envelope import listing, result_document
 from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
@@ -34,16 +33,8 @@ def doctor(shell: Shell, console: Console) -> int:
     rows = shell.wiring().doctor()
     failed = sum(not row["ok"] for row in rows)
     if console.display.as_json:
-        console.document(result_document(_listing(rows, failed)))
+        counts = {"ok": len(rows) - failed, "failed": failed}
+        console.document(result_document(listing(rows, counts)))
         return 0
     console.text("\n".join(table(rows)))
     return 0
-
-
-def _listing(rows: list[dict[str, Any]], failed: int) -> dict[str, Any]:
-    return {
-        "as_of": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "counts": {"ok": len(rows) - failed, "failed": failed},
-        "rows": rows,
-        "truncated": False,
-    }

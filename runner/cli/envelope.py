@@ -8,6 +8,7 @@ verb answers, and `error` when `ok` is false.
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from runner.cli.failures import EXIT_CODES
@@ -30,9 +31,10 @@ REPORT_KEYS: Final = (
     "fuel",
     "timing_ms",
     "memory_digest",
+    "waiting",
 )
 """
-What `run` and `restore` answer.
+What `run`, `restore`, `send` and `resume` answer.
 """
 
 RESULT_KEYS: Final = ("result",)
@@ -47,8 +49,8 @@ def report_document(report: Report) -> dict[str, Any]:
     """
     The document of a delivery that ended well.
     """
-    # A one-shot command keeps no journal, so the key that names one is null.
-    return {"ok": True} | dict.fromkeys(REPORT_KEYS) | asdict(report)
+    facts = asdict(report)
+    return {"ok": True} | {key: facts[key] for key in REPORT_KEYS}
 
 
 def result_document(result: Any) -> dict[str, Any]:
@@ -56,6 +58,18 @@ def result_document(result: Any) -> dict[str, Any]:
     The document of a verb that answers one thing.
     """
     return {"ok": True, "result": result}
+
+
+def listing(rows: list[dict[str, Any]], counts: dict[str, int]) -> dict[str, Any]:
+    """
+    What a verb answers that lists things.
+    """
+    return {
+        "as_of": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "counts": counts,
+        "rows": rows,
+        "truncated": False,
+    }
 
 
 def failure_document(failure: Failure, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -102,7 +116,7 @@ def error_schema() -> dict[str, Any]:
 
 def report_schema() -> dict[str, Any]:
     """
-    JSON Schema of the document that `run --json` and `restore --json` print.
+    JSON Schema of the document that `run`, `restore`, `send` and `resume` print with `--json`.
     """
     return {
         "$schema": _DRAFT,
@@ -115,7 +129,10 @@ def report_schema() -> dict[str, Any]:
             "result": {"description": "what the agent returned; null on failure"},
             "instance": {"type": ["string", "null"]},
             "agent": {"type": ["string", "null"], "description": "the agent's name"},
-            "journal": {"type": "null", "description": "a one-shot command keeps no journal"},
+            "journal": {
+                "type": ["object", "null"],
+                "description": "of a named instance: its state directory and number of records",
+            },
             "snapshot": {"type": ["object", "null"], "description": "the snapshot that was written"},
             "usage": {"type": ["object", "null"], "description": "calls of models and their tokens"},
             "limits": {
@@ -126,6 +143,11 @@ def report_schema() -> dict[str, Any]:
             "fuel": {"type": ["integer", "null"], "description": "fuel used by the delivery"},
             "timing_ms": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
             "memory_digest": {"type": ["string", "null"], "pattern": "^sha256:[0-9a-f]{64}$"},
+            "waiting": {
+                "type": ["array", "null"],
+                "items": {"type": "integer"},
+                "description": "calls that wait for a person's approval",
+            },
             "error": {key: value for key, value in error_schema().items() if key != "$schema"},
         },
     }

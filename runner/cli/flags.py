@@ -5,13 +5,14 @@ The flags that several verbs share, spelled and explained once.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from runner.cli.command import flag
 from runner.cli.input import Source
-from runner.cli.parameters import COUNT, DURATION, FILE, PATH, SIZE, quantity_of, writable
+from runner.cli.parameters import CHECKPOINT, COUNT, DURATION, FILE, PATH, SIZE, quantity_of, writable
+from runner.errors import UsageError
 from runner.units import show_bytes
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.cli.console import Console
-    from runner.cli.shell import Wiring
+    from runner.cli.shell import Shell, Wiring
     from runner.wiring.options import Options
 
 _INPUT, _GRANTS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Limits", "Model", "State"
@@ -111,13 +112,7 @@ def limit_flags(function: Any) -> Any:
             help="The agent's own execution per delivery, waiting for the host excluded; bare numbers are "
             f"seconds.  [default: {_show(default.timeout_ms, 'timeout_ms')}]",
         ),
-        flag(
-            "--deadline",
-            type=DURATION,
-            metavar="DURATION",
-            section=_LIMITS,
-            help="Wall time of the delivery, everything included.  [default: none]",
-        ),
+        deadline_flag,
         flag(
             "-W",
             "--limit",
@@ -128,6 +123,19 @@ def limit_flags(function: Any) -> Any:
             help="A rarer bound; repeatable. -W help lists them.",
         ),
     )
+
+
+def deadline_flag(function: Any) -> Any:
+    """
+    `--deadline`.
+    """
+    return flag(
+        "--deadline",
+        type=DURATION,
+        metavar="DURATION",
+        section=_LIMITS,
+        help="Wall time of the delivery, everything included.  [default: none]",
+    )(function)
 
 
 def model_flags(function: Any) -> Any:
@@ -169,6 +177,78 @@ def snapshot_flags(function: Any) -> Any:
     )
 
 
+def naming_flags(function: Any) -> Any:
+    """
+    What makes a named instance: `--as` and `--ask`.
+    """
+    return _apply(
+        function,
+        flag(
+            "--ask",
+            multiple=True,
+            metavar="CAP[:SELECTOR]",
+            section=_GRANTS,
+            help="Of a named instance: a person approves each such call first. Repeatable.",
+        ),
+        flag(
+            "--as",
+            metavar="NAME",
+            section=_STATE,
+            help="Give the instance a name and a journal: it outlives this process, whatever ends it.",
+        ),
+    )
+
+
+def deterministic_flag(function: Any) -> Any:
+    """
+    `--deterministic`.
+    """
+    return flag(
+        "--deterministic",
+        is_flag=True,
+        section=_STATE,
+        help="Keep the old stream of randomness, to repeat what happened.",
+    )(function)
+
+
+def state_flag(function: Any) -> Any:
+    """
+    `--state`.
+    """
+    return flag(
+        "--state",
+        type=PATH,
+        metavar="DIR",
+        section=_STATE,
+        help="Where named instances live.  [default: the user's state directory]",
+    )(function)
+
+
+def life_flags(function: Any) -> Any:
+    """
+    How a named instance goes on: `--state`, `--checkpoint` and `--no-input`.
+    """
+    return _apply(
+        function,
+        state_flag,
+        flag(
+            "--checkpoint",
+            type=CHECKPOINT,
+            default="asked",
+            metavar="WHEN",
+            section=_STATE,
+            help="When to keep a snapshot, which makes opening the instance faster: when asked by the agent, "
+            "always after a delivery, or every so many records.  [default: asked]",
+        ),
+        flag(
+            "--no-input",
+            is_flag=True,
+            section=_STATE,
+            help="Never ask on the terminal; a call that waits for approval ends the command with 6.",
+        ),
+    )
+
+
 def take_source(parameters: dict[str, Any]) -> Source:
     """
     The input flags, taken out of a verb's parameters.
@@ -181,9 +261,53 @@ def take_source(parameters: dict[str, Any]) -> Source:
     )
 
 
-def take_options(wiring: Wiring, console: Console, parameters: dict[str, Any]) -> Options:
+class Naming(NamedTuple):
+    """
+    What the flags say of a named instance.
+
+    Attributes:
+        name: Its name, or `None` for an instance without one.
+        ask: What a person must approve at each call.
+        may_ask: Whether to ask on a terminal.
+    """
+
+    name: str | None
+    ask: tuple[str, ...]
+    may_ask: bool
+
+
+def take_naming(parameters: dict[str, Any]) -> Naming:
+    """
+    The flags of a named instance, taken out of a verb's parameters.
+
+    Raises:
+        UsageError: If there is one that an instance without a name has no use for, or the other way round.
+    """
+    naming = Naming(
+        name=parameters.pop("as"),
+        ask=parameters.pop("ask"),
+        may_ask=not parameters.pop("no_input"),
+    )
+    if naming.name is None and naming.ask:
+        msg = "--ask is for instances with a name, which can wait for the answer"
+        raise UsageError(msg, hint="add --as NAME")
+    if naming.name is not None and parameters["snapshot"] is not None:
+        msg = "--snapshot is for instances without a name"
+        raise UsageError(msg, hint=f"afterwards: runner snapshot {naming.name} -o FILE")
+    return naming
+
+
+def take_options(
+    wiring: Wiring, console: Console, parameters: dict[str, Any], shell: Shell | None = None
+) -> Options:
     """
     All other shared flags as `runner.wiring.Options`; what is left of them must be fields of it.
+
+    Args:
+        wiring: Has the class.
+        console: Takes what the agent logs.
+        parameters: The verb's; emptied of the flags.
+        shell: Hears of a termination, for a verb that may have a named instance.
 
     Raises:
         UsageError: If no snapshot can be written where one is asked for.
@@ -199,10 +323,25 @@ def take_options(wiring: Wiring, console: Console, parameters: dict[str, Any]) -
         writable(snapshot, "--snapshot")
     return wiring.Options(
         limits=limits,
-        deadline_ms=parameters.pop("deadline"),
-        on_log=lambda line: console.log(line.level, line.message, line.fields),
-        **parameters,
+        **_take_common(shell, console, parameters),
     )
+
+
+def take_life_options(wiring: Wiring, console: Console, parameters: dict[str, Any], shell: Shell) -> Options:
+    """
+    The flags of a verb that goes on with a named instance, as `runner.wiring.Options`.
+    """
+    return wiring.Options(**_take_common(shell, console, parameters))
+
+
+def _take_common(shell: Shell | None, console: Console, parameters: dict[str, Any]) -> dict[str, Any]:
+    stopping = {"stopping": shell.termination.is_requested} if shell else {}
+    return {
+        "deadline_ms": parameters.pop("deadline"),
+        "on_log": lambda line: console.log(line.level, line.message, line.fields),
+        **stopping,
+        **parameters,
+    }
 
 
 def _parse_limits(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, int]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, exists=True, dir_okay=False)
 
+_MOMENTS: Final = ("asked", "always")
 _MAX: Final = (1 << 63) - 1
 
 
@@ -51,6 +52,28 @@ class Quantity(click.ParamType[int]):
 SIZE: Final = Quantity("size", units.parse_bytes)
 DURATION: Final = Quantity("duration", units.parse_duration_ms)
 COUNT: Final = Quantity("count", units.parse_count)
+
+
+class CheckpointWhen(click.ParamType[Any]):
+    """
+    `asked`, `always`, or a number of records.
+    """
+
+    name = "when"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """
+        The word, or the number.
+        """
+        if value in _MOMENTS or isinstance(value, int):
+            return value
+        try:
+            return COUNT.convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not asked, always or a number of records", param, ctx)
+
+
+CHECKPOINT: Final = CheckpointWhen()
 
 
 def quantity_of(limit: str) -> Quantity:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import flags
+from runner.cli.asking import see_through
 from runner.cli.command import Verb, flag, shows_output
 from runner.cli.delivery import show_report, show_restored
 from runner.cli.envelope import REPORT_KEYS
@@ -19,11 +20,12 @@ from runner.cli.shell import Shell
 
 if TYPE_CHECKING:
     from runner.cli.console import Console
+    from runner.wiring.options import Report
 
 EXAMPLES = (
     "runner restore counter.snap",
     'runner restore counter.snap "once more" --snapshot counter.snap',
-    "runner restore counter.snap --deterministic --json",
+    "runner restore counter.snap --as another --json",
 )
 
 
@@ -37,12 +39,9 @@ EXAMPLES = (
     section="State",
     help="The agent that the snapshot was taken of.  [default: where the snapshot says]",
 )
-@flag(
-    "--deterministic",
-    is_flag=True,
-    section="State",
-    help="Keep the old stream of randomness, to repeat what happened.",
-)
+@flags.deterministic_flag
+@flags.naming_flags
+@flags.life_flags
 @flags.snapshot_flags
 @flags.grant_flags
 @flags.limit_flags
@@ -55,13 +54,21 @@ def restore(
     Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.
 
     Everything in the file is verified before any of it is used. Without INPUT the instance goes on with
-    what it was doing and prints the answer to that; if there was nothing, its state is printed.
+    what it was doing and prints the answer to that; if there was nothing, its state is printed. With --as
+    it gets a name and a journal that begins at the snapshot.
     """
     existing(snapshot_file, "snapshot")
     if agent is not None:
         existing(agent, "agent")
+    naming = flags.take_naming(parameters)
     value = read_input(flags.take_source(parameters), console)
     wiring = shell.wiring()
-    options = flags.take_options(wiring, console, parameters)
-    report = wiring.restore_snapshot(snapshot_file, value, options, agent)
+    options = flags.take_options(wiring, console, parameters, shell)
+
+    def start() -> Report:
+        if naming.name is None:
+            return wiring.restore_snapshot(snapshot_file, value, options, agent)
+        return wiring.restore_named(snapshot_file, naming.name, value, options, agent=agent, ask=naming.ask)
+
+    report = see_through(wiring, console, options, start, value=value, may_ask=naming.may_ask)
     return show_restored(report, console) if value is None else show_report(report, console)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.cli import flags
+from runner.cli.asking import see_through
 from runner.cli.command import Verb, shows_output
 from runner.cli.delivery import show_report
 from runner.cli.envelope import REPORT_KEYS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     'runner run guests/hello "What is an agent?"',
     """runner run guests/notes --allow memory '{"save": {"title": "milk", "content": "buy some"}}'""",
-    "runner run guests/counter --snapshot counter.snap --max-memory 8MiB --timeout 5s",
+    "runner run guests/counter --as my-counter --max-memory 8MiB --timeout 5s",
 )
 
 
@@ -33,6 +34,8 @@ EXAMPLES = (
 @flags.grant_flags
 @flags.limit_flags
 @flags.model_flags
+@flags.naming_flags
+@flags.life_flags
 @flags.snapshot_flags
 @shows_output(REPORT_KEYS)
 def run(shell: Shell, console: Console, agent: Path, **parameters: Any) -> int:
@@ -40,10 +43,22 @@ def run(shell: Shell, console: Console, agent: Path, **parameters: Any) -> int:
     Start an agent, deliver INPUT to it, and print what it answers.
 
     The agent can do nothing but what --allow grants. Its answer is all that stdout gets: text as it is,
-    anything else as JSON.
+    anything else as JSON. With --as its instance gets a name and a journal, and send and resume go on
+    with it.
     """
     existing(agent, "agent")
+    naming = flags.take_naming(parameters)
     value = read_input(flags.take_source(parameters), console)
     wiring = shell.wiring()
-    report = wiring.run_agent(agent, value, flags.take_options(wiring, console, parameters))
+    options = flags.take_options(wiring, console, parameters, shell)
+    name = naming.name
+    if name is None:
+        return show_report(wiring.run_agent(agent, value, options), console)
+    report = see_through(
+        wiring,
+        console,
+        options,
+        lambda: wiring.run_named(agent, name, value, options, naming.ask),
+        may_ask=naming.may_ask,
+    )
     return show_report(report, console)

@@ -5,7 +5,7 @@ What a verb has around it: the wiring, loaded when it is first needed, and word 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from runner.cli.signals import Termination
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from runner.codec import Value
     from runner.wiring import options as choices
+    from runner.wiring.past import Replay
 
 
 class Wiring(Protocol):
@@ -63,6 +64,136 @@ class Wiring(Protocol):
     def doctor(self) -> list[dict[str, Any]]:
         """
         What this machine has of what `runner` needs.
+        """
+
+    def run_named(
+        self, path: Path, name: str, value: Value, options: choices.Options, ask: tuple[str, ...] = ()
+    ) -> choices.Report:
+        """
+        Make a named instance and deliver one message.
+        """
+
+    def send(self, name: str, value: Value, options: choices.Options) -> choices.Report:
+        """
+        Deliver one message to a named instance.
+        """
+
+    def resume(self, name: str | None, options: choices.Options, *, last: bool = False) -> choices.Report:
+        """
+        Go on with what a named instance was doing.
+        """
+
+    def restore_named(
+        self,
+        path: Path,
+        name: str,
+        value: Value | None,
+        options: choices.Options,
+        *,
+        agent: Path | None = None,
+        ask: tuple[str, ...] = (),
+    ) -> choices.Report:
+        """
+        Make a named instance that begins at a snapshot.
+        """
+
+    def list_instances(self, state: Path | None = None) -> list[dict[str, Any]]:
+        """
+        Every named instance.
+        """
+
+    def is_instance(self, name: str, *, state: Path | None = None) -> bool:
+        """
+        Whether there is one of that name.
+        """
+
+    def inspect_named(self, name: str, *, at: int | None = None, state: Path | None = None) -> dict[str, Any]:
+        """
+        What one is, or was.
+        """
+
+    def snapshot_named(self, name: str, out: Path, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        One as a snapshot file.
+        """
+
+    def fork_named(
+        self,
+        name: str,
+        new_name: str,
+        *,
+        at: int | None = None,
+        deterministic: bool = False,
+        state: Path | None = None,
+    ) -> dict[str, Any]:
+        """
+        A second one from the same point.
+        """
+
+    def stop_named(self, name: str, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        Stop one.
+        """
+
+    def remove_named(self, names: Iterable[str], *, state: Path | None = None) -> list[str]:
+        """
+        Remove some.
+        """
+
+    def journal_rows(self, name: str, *, state: Path | None = None) -> list[dict[str, Any]]:
+        """
+        The records of one.
+        """
+
+    def export_journal(self, name: str, out: Path, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        Its records as a file.
+        """
+
+    def replay(self, what: str, *, to: int | None = None, state: Path | None = None) -> Replay:
+        """
+        All that one did, done again.
+        """
+
+    def verify(self, what: str, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        The same, held against its record.
+        """
+
+    def approvals(self, name: str | None = None, *, state: Path | None = None) -> list[dict[str, Any]]:
+        """
+        Calls that a person has to rule on.
+        """
+
+    def rule_on(
+        self,
+        name: str,
+        call: int,
+        verdict: Literal["allow", "deny"],
+        *,
+        because: str | None = None,
+        state: Path | None = None,
+    ) -> dict[str, Any]:
+        """
+        Allow or deny one.
+        """
+
+    def resolve_call(
+        self,
+        name: str,
+        call: int,
+        ruling: Literal["rerun", "done", "abandon"],
+        value: Value = None,
+        *,
+        state: Path | None = None,
+    ) -> dict[str, Any]:
+        """
+        Say what became of one.
+        """
+
+    def collect_garbage(self, keep: int, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        Make room.
         """
 
 

@@ -19,6 +19,12 @@ class Termination:
     def __init__(self) -> None:
         self.requested = False
 
+    def is_requested(self) -> bool:
+        """
+        Whether it was.
+        """
+        return self.requested
+
     def install(self) -> None:
         """
         Take SIGTERM from now on; does nothing outside the main thread, where Python takes no signals.

@@ -12,32 +12,93 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from runner.wiring.live import restore_snapshot, run_agent
+    from runner.wiring.lives import (
+        approvals,
+        collect_garbage,
+        fork_named,
+        list_instances,
+        remove_named,
+        resolve_call,
+        restore_named,
+        resume,
+        rule_on,
+        run_named,
+        send,
+        snapshot_named,
+        stop_named,
+    )
     from runner.wiring.looking import check_agent, doctor, inspect_path
     from runner.wiring.making import build_agent, new_agent
     from runner.wiring.options import Options, Report
+    from runner.wiring.past import (
+        export_journal,
+        inspect_named,
+        is_instance,
+        journal_rows,
+        replay,
+        verify,
+    )
 
 __all__ = [
     "Options",
     "Report",
+    "approvals",
     "build_agent",
     "check_agent",
+    "collect_garbage",
     "doctor",
+    "export_journal",
+    "fork_named",
+    "inspect_named",
     "inspect_path",
+    "is_instance",
+    "journal_rows",
+    "list_instances",
     "new_agent",
+    "remove_named",
+    "replay",
+    "resolve_call",
+    "restore_named",
     "restore_snapshot",
+    "resume",
+    "rule_on",
     "run_agent",
+    "run_named",
+    "send",
+    "snapshot_named",
+    "stop_named",
+    "verify",
 ]
 
 _HOMES: Final = {
     "Options": "options",
     "Report": "options",
+    "approvals": "lives",
     "build_agent": "making",
     "check_agent": "looking",
+    "collect_garbage": "lives",
     "doctor": "looking",
+    "export_journal": "past",
+    "fork_named": "lives",
+    "inspect_named": "past",
     "inspect_path": "looking",
+    "is_instance": "past",
+    "journal_rows": "past",
+    "list_instances": "lives",
     "new_agent": "making",
+    "remove_named": "lives",
+    "replay": "past",
+    "resolve_call": "lives",
+    "restore_named": "lives",
     "restore_snapshot": "live",
+    "resume": "lives",
+    "rule_on": "lives",
     "run_agent": "live",
+    "run_named": "lives",
+    "send": "lives",
+    "snapshot_named": "lives",
+    "stop_named": "lives",
+    "verify": "past",
 }
 
 

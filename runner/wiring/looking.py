@@ -40,7 +40,7 @@ def inspect_path(path: Path, cache: Path | None = None) -> dict[str, Any]:
         RunnerError: If it is neither, or not acceptable.
     """
     if _is_snapshot(path):
-        return _describe_snapshot(path, read_snapshot(path))
+        return describe_snapshot(read_snapshot(path), os.stat(path).st_size)
     host = Host(cache)
     return _describe_agent(host, host.load(path), Grants.parse())
 
@@ -156,7 +156,10 @@ def _describe_import(operation: str, grants: Grants, unused: bool) -> dict[str, 
     return {"operation": operation, "state": state, "rule": decision.rule, "flag": decision.flag or ""}
 
 
-def _describe_snapshot(path: Path, snapshot: Snapshot) -> dict[str, Any]:
+def describe_snapshot(snapshot: Snapshot, file_bytes: int | None = None) -> dict[str, Any]:
+    """
+    What a snapshot says, without what it holds.
+    """
     state = snapshot.state
     return {
         "kind": "snapshot",
@@ -167,7 +170,7 @@ def _describe_snapshot(path: Path, snapshot: Snapshot) -> dict[str, Any]:
         "image_digest": show(snapshot.image_digest),
         "memory_digest": show(snapshot.memory_digest),
         "position": snapshot.position,
-        "file_bytes": os.stat(path).st_size,
+        "file_bytes": file_bytes,
         "memory": {
             "memory_bytes": state.mind.memory_bytes,
             "own_pages": len(state.mind.pages),

@@ -188,9 +188,13 @@ class Past:
 
         Raises:
             Nondeterminism: If the guest does not do again what it did.
+            JournalCorrupt: If it can't follow what came before it.
         """
-        self.fold.take([(seq, record)])
-        self.held_fold.note(seq, record)
+        try:
+            self.fold.take([(seq, record)])
+            self.held_fold.note(seq, record)
+        except (ValueError, KeyError, TypeError) as error:
+            raise JournalCorrupt(self.name, seq, f"can't follow what came before it: {error}") from error
 
     def _where(self, kind: type[Await | Unknown]) -> tuple[Call, ...]:
         calls = self.machine.calls

@@ -14,7 +14,7 @@ import anyio
 
 from runner.capabilities.standard import standard_handlers
 from runner.digest import show
-from runner.errors import ApprovalPending, Interrupted
+from runner.errors import Interrupted
 from runner.kernel.abi import DeliveryKind
 from runner.wiring.models import model_of
 from runner.wiring.named import session_of, stop

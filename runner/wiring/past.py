@@ -1,0 +1,319 @@
+"""
+Looking at what a named instance did: its journal as rows or as a file, and all of it done again, offline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
+
+from runner import codec
+from runner.digest import show
+from runner.errors import InstanceUnknown, Nondeterminism, UsageError
+from runner.journal import export, wire
+from runner.journal.records import (
+    Abandoned,
+    Delivery,
+    Receipt,
+    Record,
+    Slice,
+    SnapshotTaken,
+    Wake,
+)
+from runner.journal.state import NAME
+from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.limits import Limits
+from runner.session.recovery import Action, Await, Decide, Execute, Feed, Unknown
+from runner.snapshot import Snapshot
+from runner.snapshot import decode as decode_snapshot
+from runner.snapshot import encode as encode_snapshot
+from runner.wiring.host import Host
+from runner.wiring.lineage import freeze
+from runner.wiring.looking import describe_snapshot
+from runner.wiring.named import Line, Memo, begin, fold, journal_of, line_of, state_of
+
+if TYPE_CHECKING:
+    pass
+
+_PAYLOADS: Final = frozenset({"payload", "request"})
+_DIGESTS: Final = frozenset({"code_digest", "image_digest", "digest"})
+_HIDDEN: Final = frozenset({"entropy"})
+
+
+class Replay(NamedTuple):
+    """
+    A journal, done again.
+
+    Attributes:
+        name: The instance.
+        rows: For each slice `seq`, `input`, `calls`, `end`, `fuel`, `memory_digest` and `recorded`.
+        records: Number of records that were taken.
+        memory_digest: Digest of the mind at the end.
+        failure: Where it differed from the record, or `None`.
+    """
+
+    name: str
+    rows: list[dict[str, Any]]
+    records: int
+    memory_digest: str
+    failure: Nondeterminism | None
+
+
+def journal_rows(name: str, *, state: Path | None = None) -> list[dict[str, Any]]:
+    """
+    The records of an instance: `seq`, `kind` and `fields`, payloads decoded. The seeds of its randomness are
+    left out.
+
+    Raises:
+        InstanceUnknown: If there is none of that name.
+        JournalCorrupt: If its journal is damaged.
+    """
+    with state_of(state) as directory, journal_of(directory, name, write=False) as journal:
+        return [
+            {"seq": seq, "kind": wire.kind_of(record), "fields": _fields(record)}
+            for seq, record in journal.read()
+        ]
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    fields = {name: value for name, value in asdict(record).items() if name not in _HIDDEN}
+    if isinstance(record, Slice):
+        fields["calls"] = [{**asdict(call), "request": codec.decode(call.request)} for call in record.calls]
+        fields["reply"] = (
+            {"ok": record.reply[0], "payload": codec.decode(record.reply[1])} if record.reply else None
+        )
+    for name in fields.keys() & _PAYLOADS:
+        fields[name] = codec.decode(fields[name]) if fields[name] else None
+    for name in fields.keys() & _DIGESTS:
+        fields[name] = show(fields[name]) if fields[name] else None
+    if isinstance(record, Wake | Receipt):
+        fields["status"] = Status(record.status).name.lower()
+    if isinstance(record, Delivery):
+        fields["kind"] = DeliveryKind(record.kind).name.lower()
+    return fields
+
+
+def export_journal(
+    name: str, out: Path, *, state: Path | None = None, cache: Path | None = None
+) -> dict[str, Any]:
+    """
+    Write an instance's journal to a file, with its agent: all that replaying it takes, its seeds included.
+
+    Returns:
+        `instance`, `records`, `path` and `size_bytes`.
+    """
+    with state_of(state) as directory, journal_of(directory, name, write=False) as journal:
+        line = line_of(directory, journal, use_snapshots=False)
+    origin = _encoded_origin(line, Host(cache)) if line.memo else None
+    exported = export.JournalFile(name=name, agent=line.packed, records=tuple(line.records), origin=origin)
+    size = export.write(out, exported)
+    return {"instance": name, "records": len(line.records), "path": str(out), "size_bytes": size}
+
+
+def _encoded_origin(line: Line, host: Host) -> bytes:
+    memo, born = line.memo, line.born
+    past = begin(host, line)
+    assert memo is not None  # noqa: S101 - asked by the caller
+    return encode_snapshot(
+        Snapshot(
+            agent=born.agent,
+            code_digest=born.code_digest,
+            image_digest=born.image_digest,
+            imports=past.prepared.admitted.imports,
+            limits=Limits.from_wire(born.limits),
+            position=memo.position,
+            created_at_ms=born.at_ms,
+            state=memo.state,
+            host=memo.host,
+            memory_digest=memo.digest,
+        )
+    )
+
+
+def _imported(path: Path) -> Line:
+    """
+    Raises:
+        JournalCorrupt: If the file is damaged.
+    """
+    journal = export.read(path)
+    memo = None
+    if journal.origin is not None:
+        stored = decode_snapshot(journal.origin)
+        memo = Memo(stored.position, stored.state, stored.host, stored.memory_digest)
+    line = Line(name=journal.name, packed=journal.agent, records=journal.records, memo=memo)
+    line.check_whole()
+    return line
+
+
+def _line_at(what: str, until: int | None, state: Path | None) -> Line:
+    """
+    What is written of an instance here, or in a file; not to be folded from a later snapshot.
+
+    Raises:
+        InstanceUnknown: If it is neither.
+    """
+    path = Path(what)
+    if NAME.fullmatch(what):
+        try:
+            with state_of(state) as directory, journal_of(directory, what, write=False) as journal:
+                return line_of(directory, journal, until=until, use_snapshots=False)
+        except InstanceUnknown:
+            if not path.exists():
+                raise
+    line = _imported(path)
+    return line if until is None else replace(line, records=line.records[: max(until, 1)])
+
+
+def replay(
+    what: str, *, to: int | None = None, state: Path | None = None, cache: Path | None = None
+) -> Replay:
+    """
+    Do all that an instance did again, from its beginning and without reaching outside.
+
+    Args:
+        what: The instance, or a file that `export_journal` wrote.
+        to: Sequence number of the last record to take, or `None` for all.
+        state: Where instances live.
+        cache: Where compiled code is kept.
+
+    Raises:
+        JournalCorrupt: If the journal is damaged.
+    """
+    line = _line_at(what, None if to is None else to + 1, state)
+    past = begin(Host(cache), line)
+    rows: list[dict[str, Any]] = []
+    given, failure = "", None
+    for seq in range(past.fold.position, len(line.records)):
+        record = line.records[seq]
+        given = _input(record) or given
+        try:
+            past.take(seq, record)
+            if isinstance(record, SnapshotTaken) and record.digest != past.machine.digest():
+                raise Nondeterminism(seq, "snapshot", show(record.digest), show(past.machine.digest()))  # noqa: TRY301
+        except Nondeterminism as error:
+            failure = error
+        if isinstance(record, Slice):
+            rows.append(_slice_row(seq, given, record, show(past.machine.digest())))
+        if failure is not None:
+            break
+    return Replay(line.name, rows, past.fold.position, show(past.machine.digest()), failure)
+
+
+def verify(what: str, *, state: Path | None = None, cache: Path | None = None) -> dict[str, Any]:
+    """
+    See that an instance, done again, asks for the same and ends with the same memory at each slice.
+
+    Returns:
+        `instance`, `records`, `slices` and `memory_digest`.
+
+    Raises:
+        Nondeterminism: Where it does not, with both sides.
+        JournalCorrupt: If the journal is damaged.
+    """
+    done = replay(what, state=state, cache=cache)
+    if done.failure is not None:
+        raise done.failure
+    return {
+        "instance": done.name,
+        "records": done.records,
+        "slices": len(done.rows),
+        "memory_digest": done.memory_digest,
+    }
+
+
+def _input(record: Record) -> str | None:
+    match record:
+        case Delivery():
+            return f"delivery {record.number} {DeliveryKind(record.kind).name.lower()}"
+        case Wake():
+            return f"answer {record.call} {Status(record.status).name.lower()}"
+        case Abandoned():
+            return f"end of delivery {record.delivery}"
+        case _:
+            return None
+
+
+def _slice_row(seq: int, given: str, record: Slice, digest: str) -> dict[str, Any]:
+    return {
+        "seq": seq,
+        "input": given,
+        "calls": [f"{call.number} {call.operation}" for call in record.calls],
+        "end": _end(record),
+        "fuel": record.fuel,
+        "memory_digest": digest,
+        "recorded": show(record.digest),
+    }
+
+
+def _end(record: Slice) -> str | None:
+    if record.error is not None:
+        return str(record.error.get("kind", "error"))
+    if record.reply is None:
+        return None
+    return "reply" if record.reply[0] else "error"
+
+
+def inspect_named(
+    name: str, *, at: int | None = None, state: Path | None = None, cache: Path | None = None
+) -> dict[str, Any]:
+    """
+    What an instance is now, or was after a record.
+
+    Args:
+        name: The instance.
+        at: Sequence number of that record, or `None` for the last.
+        state: Where it lives.
+        cache: Where compiled code is kept.
+
+    Raises:
+        InstanceUnknown: If there is none of that name.
+        UsageError: If there is no such record.
+    """
+    with state_of(state) as directory, journal_of(directory, name, write=False) as journal:
+        last = journal.position - 1
+        if at is not None and at > last:
+            msg = f"{name} has no record {at}"
+            raise UsageError(msg, hint=f"its last one is {last}; see runner journal {name}", instance=name)
+        line = line_of(directory, journal, until=None if at is None else at + 1)
+    past = fold(Host(cache), line)
+    facts = describe_snapshot(freeze(past))
+    history = past.fold.history
+    return {
+        "kind": "instance",
+        "name": name,
+        **{key: value for key, value in facts.items() if key not in ("kind", "file_bytes", "created_at")},
+        "calls_in_flight": [
+            {**row, "next": _next(history.action(row["number"]))} for row in facts["calls_in_flight"]
+        ],
+        "allow": list(line.born.allow),
+        "deny": list(line.born.deny),
+        "ask": list(line.born.ask),
+        "parent": f"{line.born.parent[0]}@{line.born.parent[1]}" if line.born.parent else None,
+    }
+
+
+def _next(action: Action) -> str:
+    match action:
+        case Decide():
+            return "policy rules"
+        case Await():
+            return "waits for approval"
+        case Execute():
+            return "is made"
+        case Unknown():
+            return "uncertain"
+        case Feed():
+            return "is answered"
+        case _:
+            assert_never(action)
+
+
+def is_instance(name: str, *, state: Path | None = None) -> bool:
+    """
+    Whether there is an instance of that name.
+    """
+    if not NAME.fullmatch(name):
+        return False
+    with state_of(state) as directory:
+        return any(row.name == name for row in directory.names())
