@@ -318,7 +318,7 @@ def take_options(
         "timeout_ms": parameters.pop("timeout"),
     }
     limits = parameters.pop("limit") | {name: value for name, value in own.items() if value is not None}
-    snapshot: Path | None = parameters["snapshot"]
+    snapshot: Path | None = parameters.get("snapshot")
     if snapshot is not None:
         writable(snapshot, "--snapshot")
     return wiring.Options(

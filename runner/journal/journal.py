@@ -248,9 +248,16 @@ class Journal:
         """
         See that the last record is there, and no other after it.
         """
-        tail = self._entry.tail
-        rows = self._database.read(
-            "SELECT seq, chain FROM records WHERE instance = ? ORDER BY seq DESC LIMIT 1", (self._entry.id,)
-        )
-        if not rows or rows[0] != (tail.position - 1, tail.chain):
-            raise JournalCorrupt(self.name, tail.position - 1, "the journal does not end with this record")
+        while True:
+            entry = self._entry
+            rows = self._database.read(
+                "SELECT seq, chain FROM records WHERE instance = ? ORDER BY seq DESC LIMIT 1", (entry.id,)
+            )
+            tail = entry.tail
+            if rows and rows[0] == (tail.position - 1, tail.chain):
+                return
+            # Its holder may have written between the two looks.
+            if self._refreshed() == entry:
+                raise JournalCorrupt(
+                    self.name, tail.position - 1, "the journal does not end with this record"
+                )
