@@ -78,7 +78,8 @@ class Committer:
             self._waiting.append(write)
         try:
             with self._at_work:
-                if not write.is_done:
+                # More may wait than one group takes, and this one be among the last.
+                while not write.is_done:
                     self._commit(self._gather())
         except BaseException:
             with self._gathering, contextlib.suppress(ValueError):
@@ -89,7 +90,7 @@ class Committer:
         result: T = write.result
         return result
 
-    def alone(self, work: Work[None]) -> None:
+    def alone(self, work: Work[object]) -> None:
         """
         Do `work` outside any transaction, while nobody else writes.
 

@@ -114,7 +114,8 @@ class Journal:
         expected = self._link_before(start) if start < last else b""
         seq = start
         while seq < last:
-            for row in self._fetch(seq, last):
+            for found in self._fetch(seq, last):
+                row = self._checked(found, seq)
                 if row.seq != seq:
                     raise JournalCorrupt(self.name, seq, f"missing; record {row.seq} follows")
                 expected = link(expected, seq, row.payload)
@@ -222,12 +223,9 @@ class Journal:
     def _link_before(self, seq: int) -> bytes:
         if seq == 0:
             return GENESIS
-        rows = self._fetch(seq - 1, seq)
-        if rows[0].seq != seq - 1:
-            raise JournalCorrupt(self.name, seq - 1, "missing")
-        return rows[0].chain
+        return self._checked(self._fetch(seq - 1, seq)[0], seq - 1).chain
 
-    def _fetch(self, start: int, end: int) -> list[Row]:
+    def _fetch(self, start: int, end: int) -> list[tuple[Any, ...]]:
         rows = self._database.read_some(
             "SELECT seq, payload, chain FROM records"
             " WHERE instance = ? AND seq >= ? AND seq < ? ORDER BY seq",
@@ -236,7 +234,7 @@ class Journal:
         )
         if not rows:
             raise JournalCorrupt(self.name, start, "missing")
-        return [self._checked(row, start + index) for index, row in enumerate(rows)]
+        return rows
 
     def _checked(self, row: tuple[Any, ...], seq: int) -> Row:
         found = Row(*row)
