@@ -97,8 +97,8 @@ def crashtest(
         agent: The agent.
         message: What it is delivered each time.
         options: Grants, limits and cache.
-        kills: At least how many lives to cut short: each boundary once, then pairs of boundaries, the
-            second inside the recovery from the first.
+        kills: How many lives to cut short: each boundary once, or a choice of them; then pairs of
+            boundaries, the second inside the recovery from the first.
         deliveries: How many deliveries a life has.
         defect: Key of `defects.DEFECTS`, or empty.
         seed: Of the choice of pairs.
@@ -112,8 +112,10 @@ def crashtest(
         baseline = ward.uninterrupted()
         points = int(baseline.report["boundaries"])
         verdict = Verdict(kill_points=points)
-        plans = [(point,) for point in range(1, points + 1)]
         chance = random.Random(seed)  # noqa: S311 - a choice of tests
+        every = range(1, points + 1)
+        chosen = every if kills >= points else sorted(chance.sample(every, kills))
+        plans: list[tuple[int, ...]] = [(point,) for point in chosen]
         while len(plans) < kills:
             plans.append((chance.randint(1, points), chance.randint(1, points)))
         for number, deaths in enumerate(plans, 1):
