@@ -18,13 +18,14 @@ from runner.session.recovery import CallHistory
 from runner.session.session import wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import write as write_snapshot
-from runner.wiring.named import ORIGIN, SEED_BYTES, Memo, born_of, journal_of, line_of
+from runner.wiring.line import ORIGIN, Memo, journal_of, line_of
+from runner.wiring.named import SEED_BYTES, born_of
 
 if TYPE_CHECKING:
     from runner.codec import Value
     from runner.journal.records import Record
     from runner.wiring.host import Host
-    from runner.wiring.named import Line, Past
+    from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
     from runner.wiring.prepare import Prepared
 
