@@ -157,7 +157,7 @@ def payload(notation: str = "payload", *, may_be_empty: bool = False) -> Shape:
     return Shape(notation, unpack)
 
 
-def packed_map(notation: str = "payload") -> Shape:
+def packed_map(notation: str = "packed_map") -> Shape:
     """
     A map in a byte string of its own: however much it holds, the record's own items stay few.
     """

@@ -122,54 +122,61 @@ def _unpack_global(value: Value) -> int | float:
 
 
 _NUMBERS: Final = Shape("numbers", lambda value: unpack_numbers(value, MAX_PAGES), pack_numbers)
-_CALL: Final = shapes.structure(
-    Call,
-    {"number": _NUMBER, "operation": _NAME, "request": _PAYLOAD, "delivery": _MAYBE_NUMBER},
-    "call",
-)
-_ANSWER: Final = shapes.structure(
-    Answer,
-    {"call": _NUMBER, "status": shapes.member(Status, "status"), "payload": _PAYLOAD},
-    "answer",
-)
-_RESTORED: Final = shapes.structure(
-    Restored, {"count": _COUNT, "generation": _COUNT, "at_ms": _COUNT}, "restored"
-)
-_MIND: Final = shapes.structure(
-    PackedMind,
-    {
-        "memory_bytes": shapes.integer(0, MAX_MEMORY_BYTES, "0..MAX_MEMORY_BYTES"),
-        "indices": _NUMBERS,
-        "contents": _NUMBERS,
-        "globals": shapes.several(Shape("(int / bstr .size 8)", _unpack_global, _pack_global)),
-    },
-    "mind",
-)
-_DELIVERY: Final = shapes.structure(
-    OpenDelivery,
-    {
-        "number": _NUMBER,
-        "fuel": _COUNT,
-        "before": _MIND,
-        "calls_before": shapes.several(_CALL),
-        "answers": shapes.several(_ANSWER),
-    },
-    "delivery",
-)
-STATE: Final = shapes.structure(
-    MachineState,
-    {
-        "mind": _MIND,
-        "calls": shapes.several(_CALL),
-        "next_call": shapes.integer(1, MAX_NUMBER + 1, "1..MAX_NUMBER+1"),
-        "last_delivery": _MAYBE_NUMBER,
-        "entropy": shapes.octets((SIZE_BYTES,), "seed"),
-        "entropy_used": _COUNT,
-        "delivery": shapes.nullable(_DELIVERY),
-        "restored": shapes.nullable(_RESTORED),
-    },
-    "state",
-)
+
+_CALL_FIELDS: Final = {
+    "number": _NUMBER,
+    "operation": _NAME,
+    "request": _PAYLOAD,
+    "delivery": _MAYBE_NUMBER,
+}
+_CALL: Final = shapes.structure(Call, _CALL_FIELDS, "call")
+
+_ANSWER_FIELDS: Final = {"call": _NUMBER, "status": shapes.member(Status, "status"), "payload": _PAYLOAD}
+_ANSWER: Final = shapes.structure(Answer, _ANSWER_FIELDS, "answer")
+
+_RESTORED_FIELDS: Final = {"count": _COUNT, "generation": _COUNT, "at_ms": _COUNT}
+_RESTORED: Final = shapes.structure(Restored, _RESTORED_FIELDS, "restored")
+
+_MIND_FIELDS: Final = {
+    "memory_bytes": shapes.integer(0, MAX_MEMORY_BYTES, "0..MAX_MEMORY_BYTES"),
+    "indices": _NUMBERS,
+    "contents": _NUMBERS,
+    "globals": shapes.several(Shape("(int / bstr .size 8)", _unpack_global, _pack_global)),
+}
+_MIND: Final = shapes.structure(PackedMind, _MIND_FIELDS, "mind")
+
+_DELIVERY_FIELDS: Final = {
+    "number": _NUMBER,
+    "fuel": _COUNT,
+    "before": _MIND,
+    "calls_before": shapes.several(_CALL),
+    "answers": shapes.several(_ANSWER),
+}
+_DELIVERY: Final = shapes.structure(OpenDelivery, _DELIVERY_FIELDS, "open_delivery")
+
+_STATE_FIELDS: Final = {
+    "mind": _MIND,
+    "calls": shapes.several(_CALL),
+    "next_call": shapes.integer(1, MAX_NUMBER + 1, "1..MAX_NUMBER+1"),
+    "last_delivery": _MAYBE_NUMBER,
+    "entropy": shapes.octets((SIZE_BYTES,), "seed"),
+    "entropy_used": _COUNT,
+    "delivery": shapes.nullable(_DELIVERY),
+    "restored": shapes.nullable(_RESTORED),
+}
+STATE: Final = shapes.structure(MachineState, _STATE_FIELDS, "state")
 """
 The whole of it, with packed minds in place of minds.
+"""
+
+MAPS: Final = {
+    "state": _STATE_FIELDS,
+    "mind": _MIND_FIELDS,
+    "open_delivery": _DELIVERY_FIELDS,
+    "call": _CALL_FIELDS,
+    "answer": _ANSWER_FIELDS,
+    "restored": _RESTORED_FIELDS,
+}
+"""
+The fields of every map in it, by the map's name in `docs/journal-format.md`.
 """
