@@ -41,7 +41,7 @@ def test_the_generator_needs_exactly_its_parts(reference: ModuleType) -> None:
     """
     A part that was deleted, or is misspelt, is an error and not silence.
     """
-    with pytest.raises(ValueError, match=r"^generated parts are \['rum'\], expected \['build', "):
+    with pytest.raises(ValueError, match=r"^generated parts are \['rum'\], expected \['approvals', "):
         reference.generate("<!-- generated: rum -->\n<!-- end of generated: rum -->")
 
 
