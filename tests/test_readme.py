@@ -30,10 +30,10 @@ _EXPECTED_EXIT = {"runner run guests/hostile_spinner": 4}
 
 def _picture() -> list[tuple[str, str]]:
     """
-    The commands of the console block, each with what follows it.
+    The commands of the console blocks, each with what follows it.
     """
-    [block] = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    parts = re.split(r"^\$ (.*)\n", "".join(blocks), flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -62,7 +62,12 @@ def _run(command: str, desk: Path, cache: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(
         [BIN / words[0], *words[1:]],
         cwd=desk,
-        env={**os.environ, "RUNNER_CACHE": str(cache), "NO_COLOR": "1"},
+        env={
+            **os.environ,
+            "RUNNER_CACHE": str(cache),
+            "XDG_STATE_HOME": str(desk / "home"),
+            "NO_COLOR": "1",
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -79,7 +84,9 @@ def test_the_picture_is_what_a_terminal_shows(desk: Path, cache: Path):
 
 
 def test_commands_in_the_text_work_as_they_stand_and_in_their_order(desk: Path, cache: Path):
-    """Copied and pasted."""
+    """Copied and pasted, once the picture has been painted: they speak of what is in it."""
+    for command, _ in _picture():
+        _run(command, desk, cache)
     for command in _inline():
         if not _NEEDS_COMPILER.search(command):
             done = _run(command, desk, cache)
@@ -96,5 +103,5 @@ def test_commands_that_need_a_compiler_work_as_they_stand(desk: Path, cache: Pat
 
 def test_the_text_has_commands_to_run():
     """An expression that finds nothing would make the tests above pass."""
-    assert len(_picture()) == 6
+    assert len(_picture()) == 15
     assert len(_inline()) >= 7

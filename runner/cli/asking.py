@@ -11,6 +11,9 @@ import contextlib
 import shlex
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import click
+from click.core import ParameterSource
+
 from runner.cli import jsonform
 from runner.cli.scrub import scrub, scrub_line
 from runner.errors import ApprovalPending, EffectUncertain, NeedsDecision, UsageError
@@ -65,7 +68,7 @@ def see_through(
             and _ask_all(wiring, console, name, options)
         )
         if not is_answered:
-            pending.hint = next_command(pending, options.state)
+            pending.hint = next_command(pending, _typed_state(options))
             raise pending
         was_delivered = pending.details.get("delivered", True)
         go = _going_on(wiring, name, options) if was_delivered else _sending(wiring, name, value, options)
@@ -82,6 +85,14 @@ def next_command(pending: NeedsDecision, state: Path | None) -> str:
         resolve = f"runner resolve {name} {call} {tail}".rstrip()
         return f"find out, then: {resolve} --rerun | --done RESULT | --abandon; then: {go_on}"
     return f"{f'runner approve {name} {call} {tail}'.rstrip()} && {go_on}"
+
+
+def _typed_state(options: Options) -> Path | None:
+    """
+    The state directory, if it must be typed again: the environment is there for the next command too.
+    """
+    context = click.get_current_context()
+    return options.state if context.get_parameter_source("state") is ParameterSource.COMMANDLINE else None
 
 
 def show_call(row: dict[str, Any]) -> str:
