@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from runner.errors import SnapshotIncompatible
 from runner.kernel.abi import Status
-from runner.kernel.state import MAX_MEMORY_BYTES, MAX_NUMBER, Call, MachineState, Mind, OpenDelivery
+from runner.kernel.state import (
+    ENTROPY_BYTES,
+    MAX_MEMORY_BYTES,
+    MAX_NUMBER,
+    Call,
+    MachineState,
+    Mind,
+    OpenDelivery,
+)
 
 if TYPE_CHECKING:
     from runner.kernel.admission import Admitted
 
 _MAX_COUNT: Final = (1 << 63) - 1
-_ENTROPY_BYTES: Final = 32
 _STATUSES: Final = frozenset(int(status) for status in Status)
 _INTEGER_BITS: Final = {"i32": 32, "i64": 64}
 
@@ -51,7 +58,7 @@ def check_state(state: MachineState, admitted: Admitted, *, at_least_bytes: int)
         SnapshotIncompatible: If no instance of the module can have been in `state`.
     """
     check_fit(state.mind, admitted, at_least_bytes=at_least_bytes)
-    _need_between("entropy", len(state.entropy), _ENTROPY_BYTES, _ENTROPY_BYTES)
+    _need_between("entropy", len(state.entropy), ENTROPY_BYTES, ENTROPY_BYTES)
     _need_between("entropy_used", state.entropy_used, 0, _MAX_COUNT)
     _need_between("next_call", state.next_call, 1, MAX_NUMBER + 1)
     _need_between("last_delivery", state.last_delivery, 0, MAX_NUMBER)

@@ -664,6 +664,15 @@ def test_a_thaw_may_give_fresh_entropy_and_say_that_it_is_one() -> None:
     assert again.freeze() == fresh.freeze()
 
 
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_seed_has_one_size(size: int) -> None:
+    """A host that forgot it would hand out randomness that anyone can foretell."""
+    with pytest.raises(ValueError, match=f"^entropy must be 32 bytes, got {size}$"):
+        machine(entropy=bytes(size))
+    with pytest.raises(ValueError, match=f"^entropy must be 32 bytes, got {size}$"):
+        thawed(machine(), entropy=bytes(size))
+
+
 def test_the_entropy_is_not_shown() -> None:
     """A state may end up in a log."""
     assert "entropy=" not in repr(machine(entropy=b"\x07" * 32).freeze())
