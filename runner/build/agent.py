@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from runner.build.c import MAX_BUILT_BYTES, compile_c
+from runner.build.sdk import sdk_digest
 from runner.errors import AgentInvalid
 from runner.files import write_whole
 from runner.package.agent import MAX_TEXT_BYTES, pack
@@ -56,7 +57,7 @@ def build_agent(folder: Path, out: Path | None = None, *, progress: Progress | N
     path.parent.mkdir(exist_ok=True)
     write_whole(path, packed)
     if manifest.language == "c":
-        record_build(folder, manifest, packed)
+        record_build(folder, manifest, packed, sdk_digest())
     return path
 
 

@@ -77,7 +77,14 @@ class Host:
 
             return build_agent(folder, progress=progress)
 
-        return load_agent(path, assemble=lambda text: assemble_wat(text, path=str(path)), build=build)
+        def sdk() -> bytes:
+            from runner.build.sdk import sdk_digest  # noqa: PLC0415 - as above
+
+            return sdk_digest()
+
+        return load_agent(
+            path, assemble=lambda text: assemble_wat(text, path=str(path)), build=build, sdk=sdk
+        )
 
     def admit(self, wasm: bytes) -> Admitted:
         """

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.build.scaffold import new_agent as scaffold
+from runner.build.sdk import sdk_digest
 from runner.digest import digest, show
 from runner.files import write_whole
 from runner.package.agent import pack
@@ -50,7 +51,7 @@ def build_agent(
     path = out or _default_path(folder)
     write_whole(path, packed)
     if out is None and package.manifest.language == "c":
-        record_build(folder, package.manifest, packed)
+        record_build(folder, package.manifest, packed, sdk_digest())
     return {
         "path": str(path),
         "size_bytes": len(packed),
