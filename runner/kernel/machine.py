@@ -218,12 +218,14 @@ class Machine:
             keeps_snapshots: Whether the host honours `agent.snapshot`.
 
         Raises:
-            SnapshotIncompatible: If the state can't be of this program and image.
+            SnapshotIncompatible: If the state can't be of this program and image, or has a call in flight
+                that is not granted.
+            LimitExceeded: If it has more calls in flight than `limits` allow.
             MemoryExceeded: If the mind is larger than `limits` allow.
             HostExhausted: If the process can hold no more instances.
             ValueError: If the fresh seed is not of 32 bytes.
         """
-        check_state(state, program.admitted, at_least_bytes=image.root.memory_bytes)
+        check_state(state, program, limits, at_least_bytes=image.root.memory_bytes)
         machine = cls.__new__(cls)
         machine.program = program
         machine.image = image

@@ -9,16 +9,11 @@ from typing import Final
 
 import pytest
 
-from runner.errors import (
-    SnapshotIncompatible,
-)
+from runner.errors import LimitExceeded, SnapshotIncompatible
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
-from tests.kernel.guests import (
-    scripted,
-    scripted_image,
-)
+from tests.kernel.guests import GRANTED, image_of, program, scripted, scripted_image, scripted_text
 
 PAGE: Final = b"x" * 4096
 GLOBALS: Final = scripted_image().globals
@@ -83,6 +78,8 @@ HOSTILE: Final = {
     "a call number beyond i32": replace(SOUND, next_call=(1 << 31) + 1),
     "a call twice": replace(SOUND, calls=(CALL, CALL)),
     "a call 0": replace(SOUND, calls=(replace(CALL, number=0),)),
+    "a call to what is no call": replace(SOUND, calls=(replace(CALL, operation="agent.take"),)),
+    "a call to what does not exist": replace(SOUND, calls=(replace(CALL, operation="llm.sing"),)),
     "a delivery number beyond i32": replace(SOUND, delivery=None, last_delivery=1 << 31),
     "a negative delivery number": replace(SOUND, delivery=None, last_delivery=-1),
     "a restore at a time that no i64 holds": replace(SOUND, restored=Restored(1, 1, 1 << 64)),
@@ -111,3 +108,28 @@ def test_a_state_that_no_kernel_made_is_refused(name: str) -> None:
     """Before any number of it becomes an address or is wrapped by the engine."""
     with pytest.raises(SnapshotIncompatible, match=r"^snapshot does not fit: "):
         Machine.thaw(scripted(), scripted_image(), Limits(), HOSTILE[name])
+
+
+@pytest.mark.parametrize("where", ["now", "before"])
+def test_a_call_that_is_not_granted_does_not_come_in_with_a_snapshot(where: str) -> None:
+    """The host makes calls in flight again, so whoever writes a snapshot could ask for anything."""
+    refused = frozenset({"llm.chat"})
+    made = program(scripted_text(), granted=GRANTED - refused, denied=refused)
+    state = replace(SOUND, delivery=None) if where == "now" else replace(SOUND, calls=())
+    with pytest.raises(SnapshotIncompatible) as caught:
+        Machine.thaw(made, image_of(made), Limits(), state)
+    assert caught.value.message == (
+        "snapshot does not fit: call is llm.chat, expected a call that is granted"
+    )
+
+
+@pytest.mark.parametrize("where", ["now", "before"])
+def test_a_snapshot_brings_no_more_calls_than_the_limit(where: str) -> None:
+    """The host would make them all at once."""
+    calls = tuple(Call(number, "llm.chat", b"\xa0", 1) for number in range(1, 6))
+    state = replace(SOUND, next_call=6, calls=calls if where == "now" else ())
+    if where == "before":
+        state = replace(state, delivery=replace(OPEN, calls_before=calls))
+    Machine.thaw(scripted(), scripted_image(), Limits(calls_in_flight=5), state)
+    with pytest.raises(LimitExceeded, match=r"^limit calls_in_flight exceeded: 5 of 4$"):
+        Machine.thaw(scripted(), scripted_image(), Limits(calls_in_flight=4), state)
