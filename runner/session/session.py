@@ -49,7 +49,7 @@ def wall_clock_ms() -> int:
 class Session:
     """
     One instance, live. An async context manager; leaving it gives up what is in flight, and waits for the
-    end of a slice that runs.
+    end of a slice that runs. It can be entered once.
 
     Deliveries are served one at a time, in the order in which they came. Answers to calls are fed to the
     instance as they arrive, also between deliveries, in turn with those that wait.
@@ -93,6 +93,8 @@ class Session:
         self._stack = AsyncExitStack()
         self._effects: Effects
         self._interrupted = False
+        self._stopping = False
+        self._stopped = anyio.Event()
         self._left = False
         # Whether an answer had the last turn between deliveries.
         self._woke = False
@@ -192,6 +194,17 @@ class Session:
         self.machine.program.engine.interrupt()
         self._tell_news()
 
+    async def stop(self) -> None:
+        """
+        Feed the instance nothing more; returns when no slice runs, and none will.
+
+        Effects go on until the session is left, and what they answer is among `answers`: so the instance can
+        be frozen now with nothing of it given up.
+        """
+        self._stopping = True
+        self._tell_news()
+        await self._stopped.wait()
+
     @property
     def answers(self) -> tuple[Answer, ...]:
         """
@@ -223,7 +236,7 @@ class Session:
         self._news.set()
 
     async def _serve(self) -> None:
-        while True:
+        while not self._stopping:
             self._news = anyio.Event()
             if self._open is not None and (failure := self._overdue(self._open)):
                 self._apply(self.machine.abandon(failure))
@@ -232,6 +245,7 @@ class Session:
             else:
                 with anyio.move_on_after(self._open.patience_s if self._open else math.inf):
                     await self._news.wait()
+        self._stopped.set()
 
     def _overdue(self, pending: Pending) -> RunnerError | None:
         """

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from runner import codec
 from runner.cache import BlobCache, default_cache_root, next_number
+from runner.digest import digest
 from runner.errors import Interrupted
 from runner.kernel.admission import Admitted, admit
 from runner.kernel.boot import boot
@@ -158,18 +159,22 @@ class Host:
             raise errors[0]
         return results[0]
 
-    def remember_agent(self, key: bytes, packed: bytes) -> None:
+    def remember_agent(self, packed: bytes) -> None:
         """
         Keep an agent's file, so that a snapshot of it can be restored without naming it again.
         """
-        self.cache.get_or_make(_AGENT_KIND, key, lambda: packed)
+        self.cache.get_or_make(_AGENT_KIND, digest(packed), lambda: packed)
 
-    def recall_agent(self, key: bytes) -> bytes | None:
+    def recall_agent(self, agent: bytes) -> bytes | None:
         """
-        The file that `remember_agent` kept, or `None`.
+        The file that `remember_agent` kept, by its digest; `None` when there is none.
         """
-        entry = self.cache.get(_AGENT_KIND, key)
-        return entry.read_bytes() if entry else None
+        entry = self.cache.get(_AGENT_KIND, agent)
+        packed = None if entry is None else entry.read_bytes()
+        if packed is not None and digest(packed) != agent:
+            self.cache.discard(_AGENT_KIND, agent)
+            return None
+        return packed
 
     def next_generation(self, key: bytes) -> int:
         """

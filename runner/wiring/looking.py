@@ -12,7 +12,7 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.digest import digest, show
+from runner.digest import SIZE_BYTES, digest, show
 from runner.kernel.abi import ABI_VERSION
 from runner.kernel.mapping import can_map
 from runner.package.agent import pack
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _MAPS_FOR_10_000: Final = 25_000
 
+_MOST_MEMORY_BYTES: Final = 1 << 30
+"""
+Nothing larger is unpacked only to be looked at: a file of some megabytes could else take all there is.
+"""
+
 
 def inspect_path(path: Path, cache: Path | None = None) -> dict[str, Any]:
     """
@@ -40,7 +45,7 @@ def inspect_path(path: Path, cache: Path | None = None) -> dict[str, Any]:
         RunnerError: If it is neither, or not acceptable.
     """
     if _is_snapshot(path):
-        return _describe_snapshot(path, read_snapshot(path))
+        return _describe_snapshot(path, read_snapshot(path, max_memory_bytes=_MOST_MEMORY_BYTES))
     host = Host(cache)
     return _describe_agent(host, host.load(path), Grants.parse())
 
@@ -59,8 +64,6 @@ def check_agent(
     package = host.load(path)
     admitted = host.admit(package.wasm)
     grants.resolve(package.name, admitted.imports, package.manifest.uses)
-    if package.image is not None:
-        carried_image(package, admitted)
     return _describe_agent(host, package, grants)
 
 
@@ -120,8 +123,9 @@ def _is_snapshot(path: Path) -> bool:
 def _describe_agent(host: Host, package: AgentPackage, grants: Grants) -> dict[str, Any]:
     manifest, admitted = package.manifest, host.admit(package.wasm)
     used = manifest.used_operations
-    image = carried_image(package, admitted) if package.image is not None else None
-    limits = manifest.limits_under({})
+    limits, image = manifest.limits_under({}), None
+    if package.image is not None:
+        image = carried_image(package, admitted, max_memory_bytes=_MOST_MEMORY_BYTES)
     return {
         "kind": "agent",
         "name": manifest.name,
@@ -161,7 +165,7 @@ def _describe_snapshot(path: Path, snapshot: Snapshot) -> dict[str, Any]:
     return {
         "kind": "snapshot",
         "agent": snapshot.agent,
-        "created_at": datetime.fromtimestamp(snapshot.created_at_ms / 1000, UTC).isoformat(),
+        "created_at": _show_time(snapshot.created_at_ms),
         "abi_version": ABI_VERSION,
         "code_digest": show(snapshot.code_digest),
         "image_digest": show(snapshot.image_digest),
@@ -194,5 +198,15 @@ def _describe_instance(state: MachineState) -> dict[str, Any]:
     }
 
 
+def _show_time(at_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        # Beyond the calendar: whoever wrote the snapshot chose the number.
+        return f"{at_ms} ms"
+
+
 def _size_of(value: Any) -> str:
+    if isinstance(value, bytes):
+        return show(value) if len(value) == SIZE_BYTES else f"{len(value)} bytes"
     return f"{len(value)} entries" if isinstance(value, dict | list) else str(value)

@@ -226,3 +226,28 @@ def test_a_deadline_is_told_as_its_owner_stated_it(
     error = pending.deadline_error
     assert isinstance(error, DeadlineExceeded)
     assert (error.limit, error.value, error.bound) == named
+
+
+def test_a_session_that_was_stopped_feeds_nothing_more_and_gives_nothing_up(make_machine, ticker):
+    """So it can be frozen with all that is in flight; what is answered then is not lost."""
+
+    async def main() -> None:
+        machine = make_machine(COUNTS_AFTER_ASKING)
+        released = anyio.Event()
+
+        async def wait(operation: str, request: Value, emit: Emit) -> CallResult:
+            await released.wait()
+            return await at_once(operation, request, emit)
+
+        handlers = Scripted(wait)
+        async with anyio.create_task_group() as group:
+            async with opened(machine, ticker, handlers) as session:
+                group.start_soon(_swallow, session)
+                await until(lambda: bool(handlers.started))
+                await session.stop()
+                released.set()
+                await until(lambda: bool(session.answers))
+                assert (session.position, handlers.cancelled) == (1, 0)
+                assert [call.number for call in machine.freeze().calls] == [1]
+
+    anyio.run(main)

@@ -1,0 +1,173 @@
+"""
+What the host holds for one instance, and how a snapshot carries it.
+
+Input: a snapshot, which anyone may have written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from runner import codec
+from runner.capabilities.usage import UsageMeter
+from runner.digest import SIZE_BYTES
+from runner.errors import SnapshotCorrupt
+from runner.kernel.abi import Status
+from runner.kernel.state import Answer
+from runner.memory.notes import InMemoryNotes
+from runner.package.fields import FieldProblem, Fields, anything, kind_of, list_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from runner.codec import Value
+    from runner.kernel.state import Call
+    from runner.providers.scripted import ScriptedProvider
+    from runner.snapshot import Snapshot
+
+
+class HostPart(NamedTuple):
+    """
+    The host's part of a snapshot, checked for its shape.
+
+    Attributes:
+        agent: Digest of the agent's file, to find it by.
+        answers: Answers of effects that are over, which the guest has not got yet.
+        notes: The instance's notes.
+        provider: How far the provider has been followed.
+        usage: What the instance has used.
+    """
+
+    agent: bytes
+    answers: tuple[Answer, ...]
+    notes: InMemoryNotes
+    provider: Value
+    usage: UsageMeter
+
+
+@dataclass(slots=True)
+class Held:
+    """
+    What the host holds for an instance.
+
+    Attributes:
+        provider: Answers for models.
+        notes: The instance's notes.
+        usage: What the instance has used.
+        answers: Answers that a snapshot carried, for the session to begin with.
+    """
+
+    provider: ScriptedProvider
+    notes: InMemoryNotes = field(default_factory=InMemoryNotes)
+    usage: UsageMeter = field(default_factory=UsageMeter)
+    answers: tuple[Answer, ...] = ()
+
+    def to_wire(self, agent: bytes, answers: Iterable[Answer]) -> dict[str, Value]:
+        """
+        The host's part of a snapshot.
+
+        Args:
+            agent: Digest of the agent's file.
+            answers: What the session has not handed over yet.
+        """
+        return {
+            "agent": agent,
+            "answers": [
+                {"call": answer.call, "payload": answer.payload, "status": int(answer.status)}
+                for answer in answers
+            ],
+            "notes": self.notes.to_wire(),
+            "provider": self.provider.to_wire(),
+            "usage": self.usage.to_wire(),
+        }
+
+    def take_back(self, part: HostPart, path: Path) -> None:
+        """
+        Go on with what a snapshot holds.
+
+        Raises:
+            SnapshotCorrupt: If the provider can't be where it says.
+        """
+        try:
+            self.provider.restore(part.provider)
+        except FieldProblem as error:
+            raise _unreadable(error, path) from error
+        self.notes, self.usage, self.answers = part.notes, part.usage, part.answers
+
+
+def read_host_part(snapshot: Snapshot, path: Path) -> HostPart:
+    """
+    The host's part of a snapshot.
+
+    Raises:
+        SnapshotCorrupt: If it is not what `Held.to_wire` writes.
+    """
+    try:
+        with Fields(snapshot.host) as fields:
+            return HostPart(
+                agent=fields.required("agent", _digest),
+                answers=_answers(fields.required("answers", list_of(_answer)), snapshot.state.calls),
+                notes=InMemoryNotes.from_wire(fields.required("notes", anything)),
+                provider=fields.required("provider", anything),
+                usage=UsageMeter.from_wire(fields.required("usage", anything)),
+            )
+    except FieldProblem as error:
+        raise _unreadable(error, path) from error
+
+
+def _unreadable(problem: FieldProblem, path: Path) -> SnapshotCorrupt:
+    return SnapshotCorrupt(f"what the host held is not readable: {problem}", path=str(path))
+
+
+def _digest(value: Value, at: str) -> bytes:
+    if len(_bytes(value, at)) != SIZE_BYTES:
+        raise FieldProblem(at, f"expected {SIZE_BYTES} bytes")
+    return bytes(value)
+
+
+def _bytes(value: Value, at: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise FieldProblem(at, f"expected bytes, found {kind_of(value)}")
+    return value
+
+
+def _answer(value: Value, at: str) -> Answer:
+    with Fields(value, at) as fields:
+        return Answer(
+            fields.required("call", _number),
+            fields.required("status", _status),
+            fields.required("payload", _payload),
+        )
+
+
+def _number(value: Value, at: str) -> int:
+    if type(value) is not int:
+        raise FieldProblem(at, f"expected an integer, found {kind_of(value)}")
+    return value
+
+
+def _status(value: Value, at: str) -> Status:
+    try:
+        return Status(_number(value, at))
+    except ValueError as error:
+        raise FieldProblem(at, "expected a status of the ABI") from error
+
+
+def _payload(value: Value, at: str) -> bytes:
+    try:
+        codec.decode(_bytes(value, at))
+    except codec.CodecError as error:
+        raise FieldProblem(at, str(error)) from error
+    return bytes(value)
+
+
+def _answers(answers: tuple[Answer, ...], calls: Iterable[Call]) -> tuple[Answer, ...]:
+    """
+    The answers, if they are to calls in flight, and each call's last one ends it.
+    """
+    last = {answer.call: answer.status for answer in answers}
+    if Status.PART in last.values() or not last.keys() <= {call.number for call in calls}:
+        raise FieldProblem("answers", "expected whole answers to calls in flight")
+    return answers
