@@ -240,14 +240,13 @@ def test_a_session_that_was_stopped_feeds_nothing_more_and_gives_nothing_up(make
             return await at_once(operation, request, emit)
 
         handlers = Scripted(wait)
-        async with anyio.create_task_group() as group:
-            async with opened(machine, ticker, handlers) as session:
-                group.start_soon(_swallow, session)
-                await until(lambda: bool(handlers.started))
-                await session.stop()
-                released.set()
-                await until(lambda: bool(session.answers))
-                assert (session.position, handlers.cancelled) == (1, 0)
-                assert [call.number for call in machine.freeze().calls] == [1]
+        async with anyio.create_task_group() as group, opened(machine, ticker, handlers) as session:
+            group.start_soon(_swallow, session)
+            await until(lambda: bool(handlers.started))
+            await session.stop()
+            released.set()
+            await until(lambda: bool(session.answers))
+            assert (session.position, handlers.cancelled) == (1, 0)
+            assert [call.number for call in machine.freeze().calls] == [1]
 
     anyio.run(main)
