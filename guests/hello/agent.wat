@@ -35,6 +35,9 @@
   (global $no_memory i32 (i32.const 64))
   (global $no_memory_size i32 (i32.const 23))
 
+  (data (i32.const 96) "\f6")
+  (global $null i32 (i32.const 96))
+
   ;; {"messages": [{"role": "user", "content":
   (data (i32.const 128) "\a1\68messages\81\a2\64role\64user\67content")
   (global $request i32 (i32.const 128))
@@ -51,6 +54,11 @@
 
   (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32)
     (global.set $delivery (local.get $delivery))
+    ;; 1 is a message; being told of its restore, say, is nothing to ask the model about.
+    (if (i32.ne (local.get $kind) (i32.const 1))
+      (then
+        (drop (call $reply (local.get $delivery) (global.get $null) (i32.const 1)))
+        (return)))
     (if (i32.eqz (call $fetch (local.get $size)))
       (then
         (call $fail_with (global.get $no_memory) (global.get $no_memory_size))

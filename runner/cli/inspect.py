@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "runner inspect guests/hello",
     "runner inspect counter.snap",
-    "runner inspect guests/notes --json",
+    "runner inspect guests/hello --json",
 )
 
 

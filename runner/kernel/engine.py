@@ -260,4 +260,5 @@ def assemble_wat(text: str, *, path: str = "<text>") -> bytes:
     try:
         return bytes(wasmtime.wat2wasm(text))
     except wasmtime.WasmtimeError as error:
-        raise AgentInvalid(path, f"not valid WebAssembly text\n{error}") from error
+        problem = str(error).replace("<anon>", path)
+        raise AgentInvalid(path, f"not valid WebAssembly text\n{problem}") from error

@@ -181,7 +181,9 @@ def _compiled(folder: Path, manifest: Manifest, build: Build | None, sdk: bytes)
         return module
     if build is None:
         raise AgentInvalid(
-            str(folder), "not built from its sources as they are", hint=f"run `runner build {folder}`"
+            str(folder),
+            "not built from its sources as they are",
+            hint=f"runner build {folder}; that runs a C compiler, which reads whatever the source names",
         )
     return _read_module(build(folder))
 

@@ -64,12 +64,20 @@ class Host:
         self.engine = Engine(settings)
         self.ticker = Ticker(self.engine)
 
-    def load(self, path: Path, *, progress: Progress | None = None) -> AgentPackage:
+    def load(
+        self, path: Path, *, may_compile: bool = False, progress: Progress | None = None
+    ) -> AgentPackage:
         """
-        The agent at a path, compiled from its source if it has to be.
+        The agent at a path.
+
+        Args:
+            path: A folder or file.
+            may_compile: Whether a C agent that is not built, or out of date, is compiled. A compiler reads
+                whatever a source tells it to, so this takes a person's word for that source.
+            progress: Gets the compiler's warnings.
 
         Raises:
-            RunnerError: If there is no well-formed agent there, or it can't be built.
+            RunnerError: If there is no well-formed agent there, or it is not built, or can't be.
         """
 
         def build(folder: Path) -> Path:
@@ -84,7 +92,10 @@ class Host:
             return sdk_digest()
 
         return load_agent(
-            path, assemble=lambda text: assemble_wat(text, path=str(path)), build=build, sdk=sdk
+            path,
+            assemble=lambda text: assemble_wat(text, path=str(path)),
+            build=build if may_compile else None,
+            sdk=sdk,
         )
 
     def admit(self, wasm: bytes) -> Admitted:

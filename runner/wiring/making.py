@@ -44,7 +44,7 @@ def build_agent(
         RunnerError: If it can't be built, is refused, or fails while it boots; `out` is not written then.
     """
     host = Host(cache)
-    package = host.load(folder, progress=progress)
+    package = host.load(folder, may_compile=True, progress=progress)
     progress(_PROGRESS)
     image_section, image = freeze_image(host, package, {})
     packed = pack(package.wasm, package.manifest, image_section)
