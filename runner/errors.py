@@ -52,6 +52,8 @@ class RunnerError(Exception):
         self.message = message
         self.hint = hint
         self.details: dict[str, Any] = {k: v for k, v in details.items() if v is not None}
+        # What was reached all the same, for whoever reports the failure.
+        self.report: Any = None
 
     def to_wire(self) -> dict[str, Any]:
         """

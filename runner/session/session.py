@@ -14,8 +14,9 @@ import anyio
 
 from runner import codec
 from runner.errors import DeadlineExceeded, GuestReturnedError, HostExhausted, Interrupted, RunnerError
-from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.abi import DeliveryKind, LogLevel, Status
 from runner.kernel.machine import Deliver, Wake
+from runner.kernel.slice import LogLine
 from runner.kernel.state import Answer
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
-    from runner.kernel.slice import LogLine
     from runner.session.outcome import Outcome
     from runner.session.ticker import Ticker
 
@@ -329,6 +329,9 @@ class Session:
     def _apply(self, result: StepResult) -> None:
         for line in result.logs:
             self._on_log(line)
+        if result.logs_dropped:
+            lost = f"{result.logs_dropped} more log lines of the agent were dropped"
+            self._on_log(LogLine(LogLevel.WARNING, lost))
         self._effects.give_up((*result.cancelled, *result.abandoned))
         self._effects.start(result.calls)
         self._inbox.put_back(result.undone)

@@ -18,7 +18,7 @@ from anyio import TASK_STATUS_IGNORED
 
 from runner.capabilities.standard import standard_handlers
 from runner.digest import digest, show
-from runner.errors import RunnerError, UsageError
+from runner.errors import EffectError, RunnerError, UsageError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
@@ -277,13 +277,19 @@ class _Live:
         """
         Report of the message, or of what was open, or of the restore event: what there was of these.
         """
-        last = self._outcomes[-1]
+        last, report = self._outcomes[-1], self._make_report()
         if last.failure is not None:
+            last.failure.report = report
             if self._unwritten is not None:
                 last.failure.details["snapshot"] = self._unwritten.message
             raise last.failure from self._unwritten
         if self._unwritten is not None:
-            raise self._unwritten
+            failure = EffectError(self._unwritten.message, hint=self._unwritten.hint)
+            failure.report = report
+            raise failure from self._unwritten
+        return report
+
+    def _make_report(self) -> Report:
         prepared = self._prepared
         return Report(
             result=self._reported.result if self._reported else None,

@@ -12,7 +12,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from runner.digest import SIZE_BYTES, digest, show
+from runner.digest import digest, show
+from runner.errors import MemoryExceeded, RunnerError
 from runner.kernel.abi import ABI_VERSION
 from runner.kernel.mapping import can_map
 from runner.package.agent import pack
@@ -26,9 +27,11 @@ from runner.wiring.prepare import carried_image
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from runner.codec import Value
     from runner.kernel.state import MachineState
     from runner.package.agent import AgentPackage
 
+_PROBE: Final = "doctor"
 _MAPS_FOR_10_000: Final = 25_000
 
 _MOST_MEMORY_BYTES: Final = 1 << 30
@@ -59,11 +62,15 @@ def check_agent(
     Raises:
         ModuleRejected: If admission refuses the module.
         Denied: If it needs more than is granted.
+        MemoryExceeded: If it starts with more memory than the limit that holds by default.
     """
     host, grants = Host(cache), Grants.parse(allow, deny)
     package = host.load(path)
     admitted = host.admit(package.wasm)
     grants.resolve(package.name, admitted.imports, package.manifest.uses)
+    needed, bound = admitted.memory_min_bytes + admitted.table_bytes, package.manifest.limits_under({})
+    if needed > bound.memory_bytes:
+        raise MemoryExceeded(needed, bound.memory_bytes)
     return _describe_agent(host, package, grants)
 
 
@@ -89,11 +96,12 @@ def _row(name: str, ok: bool, found: str, hint: str) -> dict[str, Any]:
 
 
 def _cache_row(cache: Path | None) -> dict[str, Any]:
-    from runner.errors import UsageError  # noqa: PLC0415 - one row of a report
-
     try:
         host = Host(cache)
-    except UsageError as error:
+        # Whether it can be written says only a write.
+        host.cache.discard(_PROBE, b"doctor")
+        host.cache.get_or_make(_PROBE, b"doctor", lambda: b"?")
+    except RunnerError as error:
         return _row("cache", False, error.message, error.hint or "")
     return _row("cache", True, str(host.cache.root), "")
 
@@ -184,7 +192,7 @@ def _describe_snapshot(path: Path, snapshot: Snapshot) -> dict[str, Any]:
         ],
         "imports": [{"operation": operation} for operation in snapshot.imports],
         "limits": snapshot.limits.to_wire(),
-        "host": {name: _size_of(value) for name, value in snapshot.host.items()},
+        "host": _describe_host(snapshot.host),
     }
 
 
@@ -206,7 +214,20 @@ def _show_time(at_ms: int) -> str:
         return f"{at_ms} ms"
 
 
-def _size_of(value: Any) -> str:
-    if isinstance(value, bytes):
-        return show(value) if len(value) == SIZE_BYTES else f"{len(value)} bytes"
-    return f"{len(value)} entries" if isinstance(value, dict | list) else str(value)
+def _show_digest(value: Value) -> str | None:
+    return show(value) if isinstance(value, bytes) else None
+
+
+def _describe_host(host: dict[str, Value]) -> dict[str, Any]:
+    """
+    What the host holds besides, counted; its shape is checked when it is restored, not here.
+    """
+    notes, usage = host.get("notes"), host.get("usage")
+    kept = notes.get("notes") if isinstance(notes, dict) else None
+    answers = host.get("answers")
+    return {
+        "agent": _show_digest(host.get("agent")),
+        "notes": len(kept) if isinstance(kept, list) else None,
+        "model_calls": usage.get("calls") if isinstance(usage, dict) else None,
+        "answers_not_handed_over": len(answers) if isinstance(answers, list) else None,
+    }

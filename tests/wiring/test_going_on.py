@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import DeadlineExceeded, FuelExhausted, UsageError
+from runner.errors import DeadlineExceeded, EffectError, FuelExhausted, UsageError
 from runner.kernel.abi import Status
 from runner.snapshot import Snapshot, read, write
 from runner.wiring import Options, inspect_path, restore_snapshot, run_agent
@@ -122,8 +122,9 @@ def test_a_snapshot_that_can_not_be_written_is_the_failure_itself(cache: Path, t
     agent = tmp_path / "agent.wat"
     agent.write_text(FREEZES_WHILE_ASKING)
     for path in (GUESTS / "counter", agent):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(EffectError) as caught:
             run_agent(path, None, Options(cache=cache, snapshot=nowhere))
+        assert caught.value.report.fuel > 0
         assert caught.value.message == f"{nowhere}: can't be written: no such file or directory"
 
 
