@@ -72,8 +72,8 @@ def crashtest(shell: Shell, console: Console, agent: Path, **parameters: Any) ->
     """
     Kill AGENT's process at every boundary of its life, go on, and compare with a life that was left alone.
 
-    Each effect is witnessed by a ledger outside. Ends with 1 if one happened twice or was lost, if a life ended
-    otherwise than without being killed, or could not go on.
+    Each effect is witnessed by a ledger outside. Ends with 1 if one happened twice or was lost, if a life
+    ended otherwise than without being killed, or could not go on.
     """
     from runner.crashtest.driver import crashtest as run  # noqa: PLC0415 - loads the engine
 
@@ -83,7 +83,7 @@ def crashtest(shell: Shell, console: Console, agent: Path, **parameters: Any) ->
     verdict = run(
         agent,
         value,
-        options=flags.take_options(shell.wiring(), console, "crashtest", parameters),
+        options=flags.take_options(shell.wiring(), console, parameters),
         kills=own["kills"],
         deliveries=own["deliveries"],
         defect=own["plant"] or "",

@@ -204,7 +204,12 @@ def default_manifest(path: Path, language: Language) -> Manifest:
     name = "-".join(words)[:64].rstrip("-")
     if not name or not name[0].isalpha():
         name = f"agent-{name}"[:64].rstrip("-")
-    return Manifest(name=name, language=language, entry=path.name)
+    try:
+        entry = _path_inside(path.name, "entry")
+    except FieldProblem:
+        # A file may be called what no manifest can say, and this one is packed like any other.
+        entry = f"{name}.{language}"
+    return Manifest(name=name, language=language, entry=entry)
 
 
 def _read(

@@ -3,8 +3,8 @@ Between a session and its journal: nothing leaves the host before the record of 
 
 The order for one call is: the slice that asked, the decision, the start; then the effect; then its receipt;
 then the wake that hands it over. A slice, what policy decides on its calls and their starts are one
-transaction, because nothing happens between them. The receipt of an effect that may not be repeated is written
-at once; others ride with the next transaction: without them the effect is simply done again.
+transaction, because nothing happens between them. The receipt of an effect that may not be repeated is
+written at once; others ride with the next transaction: without them the effect is simply done again.
 """
 
 from __future__ import annotations
@@ -56,10 +56,16 @@ class OpenGate:
     """
 
     def judge(self, call: Call) -> Ruling:
+        """
+        Allowed, as every other.
+        """
         del call
         return Ruling("allow", "granted")
 
     def effect(self, operation: str) -> EffectClass:
+        """
+        Done again: without a journal nobody would know.
+        """
         del operation
         return "idempotent"
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import anyio
 
+from runner.digest import digest as file_digest
 from runner.digest import show
 from runner.errors import (
     InstanceUnknown,
@@ -38,8 +39,10 @@ from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.folding import Fold
 from runner.session.recovery import Await, Unknown
 from runner.session.session import Session, wall_clock_ms
-from runner.wiring.held import Held, HeldFold
+from runner.wiring.held import Held, read_host_part
+from runner.wiring.held_fold import HeldFold
 from runner.wiring.prepare import Prepared, prepare, prepare_under
+from runner.wiring.thaw import SEED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +62,6 @@ ORIGIN: Final = "origin"
 Reason of the snapshot that a life begins with when it does not begin at its image.
 """
 
-SEED_BYTES: Final = 32
 _LEAVING_RECORDS: Final = 256
 """
 Records since the last snapshot that make it worth taking one when a command ends.
@@ -240,6 +242,7 @@ class Writer:
     def __init__(self, life: Life) -> None:
         self._life = life
         self._written = life.held_fold.fork()
+        self._agent = file_digest(life.line.packed)
         self._lock = threading.Lock()
         memo = life.line.memo
         self._memo_position = memo.position if memo else 0
@@ -269,7 +272,9 @@ class Writer:
         with self._lock:
             digest = life.machine.digest()
             position = life.journal.position
-            life.journal.put_snapshot(position, life.machine.freeze(), self._written.held.to_wire(), digest)
+            life.journal.put_snapshot(
+                position, life.machine.freeze(), self._written.held.to_wire(self._agent), digest
+            )
             self._append([SnapshotTaken(digest=digest, reason=reason)])
             self._memo_position = life.journal.position
 
@@ -476,7 +481,8 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
         )
         if machine.digest() != memo.digest:
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
-        held.take_back(memo.host, Path(line.name))
+        origin = Path(line.name)
+        held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
     start = memo.position if memo else 1
     if memo is not None and line.has_origin and start == 1:
         # What was known when its snapshot was taken is in the snapshot already.

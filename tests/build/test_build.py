@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from runner.build import build_agent, c, tool
+from runner.build.sdk import sdk_digest
 from runner.errors import AgentInvalid, BuildFailed, UsageError
 from runner.kernel.engine import Engine
 from runner.package.agent import unpack
@@ -91,9 +92,9 @@ def test_a_build_is_remembered_by_its_sources(c_folder: CFolder) -> None:
     path = build_agent(folder)
     manifest = load_manifest(folder)
     assert path == folder / "build" / "agent.wasm"
-    assert read_built(folder, manifest, max_bytes=1 << 20) == path.read_bytes()
+    assert read_built(folder, manifest, max_bytes=1 << 20, sdk=sdk_digest()) == path.read_bytes()
     (folder / "agent.c").write_text(REPLIES_NULL + "\n")
-    assert read_built(folder, manifest, max_bytes=1 << 20) is None
+    assert read_built(folder, manifest, max_bytes=1 << 20, sdk=sdk_digest()) is None
 
 
 @pytest.mark.c
