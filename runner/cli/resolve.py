@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from runner.cli.console import Console
 
 EXAMPLES = (
-    "runner resolve courier 3 --rerun",
-    "runner resolve courier 3 --done '{\"delivered\": true}'",
-    "runner resolve courier 3 --abandon",
+    "runner resolve courier 4 --rerun",
+    "runner resolve courier 4 --done '{\"delivered\": true}'",
+    "runner resolve courier 4 --abandon",
 )
 
 

@@ -57,14 +57,14 @@ class OpenGate:
 
     def judge(self, call: Call) -> Ruling:
         """
-        Allowed, as every other.
+        Allow it.
         """
         del call
         return Ruling("allow", "granted")
 
     def effect(self, operation: str) -> EffectClass:
         """
-        Done again: without a journal nobody would know.
+        Take each as one that may be made again: nobody keeps a receipt.
         """
         del operation
         return "idempotent"

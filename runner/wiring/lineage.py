@@ -19,14 +19,15 @@ from runner.kernel.machine import Machine
 from runner.session.session import wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import write as write_snapshot
-from runner.wiring.named import ORIGIN, Memo, born_of, journal_of, line_of
+from runner.wiring.line import ORIGIN, Memo, journal_of, line_of
+from runner.wiring.named import born_of
 from runner.wiring.thaw import SEED_BYTES, describe_restore
 
 if TYPE_CHECKING:
     from runner.journal.records import Record
     from runner.wiring.held import HostPart
     from runner.wiring.host import Host
-    from runner.wiring.named import Line, Past
+    from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
     from runner.wiring.prepare import Prepared
 

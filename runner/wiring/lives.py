@@ -20,19 +20,11 @@ from runner.journal.records import Slice, Stopped
 from runner.snapshot import read as read_snapshot
 from runner.wiring.held import read_host_part
 from runner.wiring.host import Host
+from runner.wiring.line import journal_of, state_of
 from runner.wiring.lineage import adopt_snapshot, write_frozen
 from runner.wiring.lineage import fork as fork_line
 from runner.wiring.models import provider_of
-from runner.wiring.named import (
-    decide,
-    give_birth,
-    journal_of,
-    opened,
-    resolve,
-    state_of,
-    stop,
-    whoever,
-)
+from runner.wiring.named import decide, give_birth, opened, resolve, stop, whoever
 from runner.wiring.prepare import prepare_under
 from runner.wiring.serving import NO_MESSAGE, Serving
 from runner.wiring.stopwatch import Stopwatch
@@ -45,7 +37,7 @@ if TYPE_CHECKING:
     from runner.journal import InstanceRow, StateDirectory
     from runner.journal.records import Ruling
     from runner.kernel.state import Call
-    from runner.wiring.named import Past
+    from runner.wiring.line import Past
     from runner.wiring.options import Options, Report
 
 _PATIENCE_S: Final = 40.0

@@ -29,9 +29,9 @@ from runner.snapshot import Snapshot
 from runner.snapshot import decode as decode_snapshot
 from runner.snapshot import encode as encode_snapshot
 from runner.wiring.host import Host
+from runner.wiring.line import Line, Memo, begin, fold, journal_of, line_of, state_of
 from runner.wiring.lineage import freeze
 from runner.wiring.looking import describe_snapshot
-from runner.wiring.named import Line, Memo, begin, fold, journal_of, line_of, state_of
 
 if TYPE_CHECKING:
     pass

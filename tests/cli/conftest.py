@@ -16,6 +16,15 @@ from runner.cli.app import run_command_line
 from runner.cli.shell import Shell
 from runner.wiring import options as choices
 
+LIVES = frozenset({
+    "run_named", "send", "resume", "restore_named", "list_instances", "inspect_named", "snapshot_named",
+    "fork_named", "stop_named", "remove_named", "journal_rows", "export_journal", "replay", "verify",
+    "approvals", "rule_on", "resolve_call", "collect_garbage",
+})  # fmt: skip
+"""
+What the verbs of named instances ask of the wiring.
+"""
+
 
 class Outcome(NamedTuple):
     """
@@ -123,6 +132,26 @@ class FakeWiring:
         """
         self.asked.append(("new_agent", folder, lang))
         return self.answer()
+
+    def __getattr__(self, name: str) -> Any:
+        """
+        As the real one, for named instances: remembers positional arguments, then those by keyword.
+        """
+        if name not in LIVES:
+            raise AttributeError(name)
+
+        def ask(*arguments: Any, **named: Any) -> Any:
+            self.asked.append((name, *arguments, named))
+            return self.answer()
+
+        return ask
+
+    def is_instance(self, name: str, *, state: Path | None = None) -> bool:
+        """
+        As the real one: `tally` is.
+        """
+        del state
+        return name == "tally"
 
     def doctor(self) -> Any:
         """

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,13 +28,15 @@ Process = Callable[..., subprocess.CompletedProcess[bytes]]
 
 
 @pytest.fixture
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> dict[str, str]:
     """
-    The environment of a command: no variable of ours, compiled code kept for this run of the tests.
+    The environment of a command: no variable of ours, compiled code kept for this run of the tests, named
+    instances for this test.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("RUNNER_")}
     cache = tmp_path_factory.getbasetemp() / "cli-cache"
-    return kept | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
+    state = tmp_path / "state"
+    return kept | {"XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture
@@ -292,17 +295,48 @@ def test_completion_offers_verbs_flags_and_paths(environment: dict[str, str], tm
         )
         return done.stdout.split()
 
-    assert complete("re") == ["plain,restore"]
+    assert complete("res") == ["plain,resume", "plain,restore", "plain,resolve"]
     assert complete("run", "--max") == ["plain,--max-memory", "plain,--max-fuel"]
     assert complete("run", "--color", "a") == ["plain,auto", "plain,always"]
     assert complete("run", "gu") == ["file,gu"]
 
 
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    A state directory with the named instances that examples speak of: `tally` counts, `asker` waits for
+    approval, and nobody knows what became of a call of `courier`.
+    """
+    from runner import wiring
+    from runner.errors import ApprovalPending
+    from runner.journal import StateDirectory
+    from runner.journal.records import Start
+
+    root = tmp_path_factory.mktemp("lives")
+    options = wiring.Options(cache=root / "cache", state=root / "state", allow=("tool", "memory"))
+    with pytest.raises(ApprovalPending):
+        wiring.run_named(ROOT / "guests" / "hello", "asker", "hi", options, ("llm",))
+    wiring.run_named(ROOT / "guests" / "courier", "whole", None, options)
+    with StateDirectory(root / "state") as state:
+        with state.open("whole", write=False) as journal:
+            records = [record for _, record in journal.read()]
+        is_begun = [isinstance(record, Start) and record.call == 4 for record in records]
+        born, *past = records[: is_begun.index(True) + 1]
+        state.create("courier", born, state.agent("whole"), past)  # type: ignore[arg-type]
+        state.remove("whole")
+    # Last, for `resume --last`.
+    wiring.run_named(ROOT / "guests" / "counter", "tally", None, options)
+    return root / "state"
+
+
 @pytest.mark.parametrize("verb", list(VERBS))
 @pytest.mark.c
-def test_the_examples_of_every_verb_run(verb: str, environment: dict[str, str], tmp_path: Path) -> None:
+def test_the_examples_of_every_verb_run(
+    verb: str, environment: dict[str, str], tmp_path: Path, lives: Path
+) -> None:
     """
-    As they stand, from a checkout, after the snapshot that some of them speak of was taken.
+    As they stand, from a checkout, after the snapshot that some of them speak of was taken, and each with the
+    same named instances.
     """
     (tmp_path / "guests").symlink_to(ROOT / "guests")
     (tmp_path / "bin").mkdir()
@@ -313,17 +347,20 @@ def test_the_examples_of_every_verb_run(verb: str, environment: dict[str, str], 
     take_snapshot = "runner run guests/counter --snapshot counter.snap"
     command = app.get_command(click.Context(app), verb)
     assert isinstance(command, Verb)
-    for line in (take_snapshot, *command.examples):
+    for number, line in enumerate((take_snapshot, *command.examples)):
+        state = shutil.copytree(lives, tmp_path / f"lives-{number}")
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=tmp_path,
-            env=environment | {"PATH": path},
+            env=environment | {"PATH": path, "RUNNER_STATE": str(state)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
             timeout=50,
         )
-        assert (done.returncode, b"Error" in done.stderr) == (0, False), (line, done.stderr)
+        # 6: it waits for a person, which is what some of them are about.
+        is_waiting = done.returncode == 6 and "asker" in line
+        assert is_waiting or (done.returncode, b"Error" in done.stderr) == (0, False), (line, done.stderr)
 
 
 def test_a_failed_delivery_says_what_it_cost_and_where_its_snapshot_is(process: Process) -> None:

@@ -24,7 +24,7 @@ def faults(value: Any, schema: dict[str, Any], where: str = "$") -> list[str]:
     """
     known = {
         "$schema", "title", "description", "type", "enum", "pattern", "properties", "required",
-        "additionalProperties",
+        "additionalProperties", "items",
     }  # fmt: skip
     assert schema.keys() - known == set()
     kinds = schema.get("type", list(TYPES))
@@ -35,6 +35,9 @@ def faults(value: Any, schema: dict[str, Any], where: str = "$") -> list[str]:
         return [f"{where} is none of {schema['enum']}"]
     if isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
         return [f"{where} does not match"]
+    if isinstance(value, list):
+        items = schema.get("items", {})
+        return [fault for item in value for fault in faults(item, items, f"{where}[]")]
     if not isinstance(value, dict):
         return []
     found = [f"{where} lacks {name}" for name in schema.get("required", []) if name not in value]
@@ -84,12 +87,12 @@ def test_what_is_not_promised_is_found(command: Any) -> None:
     """
     The checker itself.
     """
-    report = {"ok": 1, "memory_digest": "x", "limits": {"a": "b"}, "more": 0}
+    report = {"ok": 1, "memory_digest": "x", "limits": {"a": "b"}, "more": 0, "waiting": ["x"]}
     assert faults(report, schema_of(command, "report")) == [
         "$ lacks result", "$ lacks instance", "$ lacks agent", "$ lacks journal", "$ lacks snapshot",
         "$ lacks usage", "$ lacks fuel", "$ lacks timing_ms",
         "$.ok is no ['boolean']", "$.memory_digest does not match", "$.limits.a is no ['integer']",
-        "$ has more",
+        "$ has more", "$.waiting[] is no ['integer']",
     ]  # fmt: skip
 
 
@@ -105,8 +108,10 @@ def test_every_exit_code_is_listed_with_its_kinds(command: Any) -> None:
         3: ["denied"],
         4: ["limit"],
         5: ["protocol", "trap"],
+        6: ["needs_decision"],
         7: ["artifact"],
         8: ["upstream"],
+        9: ["nondeterminism"],
         70: ["internal"],
         130: ["interrupted"],
         143: ["interrupted"],

@@ -36,7 +36,7 @@ def test_run_delivers_its_word_and_prints_the_answer(command: Any, wiring: Any) 
     assert command("run", "agent", "What are you?") == (0, "hi\n", "")
     (name, path, value, options) = wiring.asked[0]
     assert (name, path, value) == ("run_agent", Path("agent"), "What are you?")
-    assert options == wiring.Options(on_log=options.on_log)
+    assert options == wiring.Options(on_log=options.on_log, stopping=options.stopping)
 
 
 def test_every_flag_of_run_reaches_its_option(command: Any, wiring: Any) -> None:
@@ -68,6 +68,7 @@ def test_every_flag_of_run_reaches_its_option(command: Any, wiring: Any) -> None
         model="scripted/x",
         snapshot=Path("x.snap"),
         on_log=options.on_log,
+        stopping=options.stopping,
     )
 
 
@@ -132,7 +133,7 @@ def test_options_can_not_be_abbreviated(command: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stderr"),
     [
-        (("rum",), "Error: No such command 'rum'\n  hint: did you mean run?\n"),
+        (("rum",), "Error: No such command 'rum'\n  hint: did you mean rm or run or resume?\n"),
         (("xyz",), "Error: No such command 'xyz'\n  hint: see runner --help\n"),
         (("run",), "Error: Missing argument 'AGENT'\n  hint: see runner run --help\n"),
         (("--nope",), "Error: No such option '--nope'\n  hint: see runner --help\n"),
@@ -188,12 +189,14 @@ def test_no_variable_of_ours_is_one_that_a_ci_system_sets(
 
 def test_the_same_flag_means_the_same_on_every_verb() -> None:
     """
-    One spelling, one type, one explanation; only `-o` of `build` names its agent file.
+    One spelling, one type, one explanation; only `-o` of verbs that write a file of their own names that.
     """
     seen: dict[str, Any] = {}
     for name, verb in commands().items():
         for param in verb.params:
-            if param.param_type_name != "option" or (name, param.name) == ("build", "output"):
+            if param.param_type_name != "option" or (
+                param.name == "output" and name in ("build", "snapshot", "journal")
+            ):
                 continue
             facts = (param.opts, param.type.name, param.help, param.multiple)
             assert seen.setdefault(param.name, facts) == facts
@@ -219,6 +222,7 @@ def test_json_is_one_document_with_the_whole_report(command: Any, wiring: Any) -
         ("fuel", 1234),
         ("timing_ms", {"total": 12.5}),
         ("memory_digest", "sha256:" + "0" * 64),
+        ("waiting", []),
     ]
     assert stdout.count("\n") == 1
 
@@ -375,7 +379,7 @@ def test_restore_with_input_prints_the_answer(command: Any, wiring: Any) -> None
     assert command("restore", "x.snap", "again", "--agent", "agent", "--deterministic") == (0, "hi\n", "")
     (name, path, value, options, agent) = wiring.asked[0]
     assert (name, path, value, agent) == ("restore_snapshot", Path("x.snap"), "again", Path("agent"))
-    assert options == wiring.Options(deterministic=True, on_log=options.on_log)
+    assert options == wiring.Options(deterministic=True, on_log=options.on_log, stopping=options.stopping)
 
 
 def test_restore_without_input_prints_the_state(command: Any, wiring: Any) -> None:

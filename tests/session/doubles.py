@@ -32,9 +32,7 @@ class Scripted:
         self.started: list[str] = []
         self.cancelled = 0
 
-    async def handle(
-        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
-    ) -> CallResult:
+    async def handle(self, operation: str, request: Value, emit: Emit, *, execution: str = "") -> CallResult:
         """Answer one call."""
         assert execution
         self.started.append(operation)

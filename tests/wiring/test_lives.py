@@ -395,7 +395,7 @@ def test_an_instance_that_was_half_made_is_told_from_one_that_begins(options: Op
 
         with directory.open("tally", write=False) as journal:
             born = next(journal.read())[1]
-        directory.create("half", replace(born, parent=("tally", 3)), directory.agent("tally"))  # type: ignore[type-var, arg-type]
+        directory.create("half", replace(born, parent=("tally", 3)), directory.agent("tally"))  # type: ignore[arg-type]
     with pytest.raises(JournalCorrupt, match=r"was not made to its end; remove it with runner rm half$"):
         send("half", None, options())
     remove_named(["half"], state=state)
