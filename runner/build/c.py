@@ -89,13 +89,13 @@ class _Compiler:
     def compile(self, source: str) -> Path:
         """
         One source of the agent's, and a check of all that it includes.
+
+        Its name is one that the manifest let through, so it is no flag.
         """
         self._objects += 1
         made = self._scratch / f"{self._objects}.o"
         rule = made.with_suffix(".d")
-        # The compiler takes `-name` for a flag and `@name` for a file full of them.
-        name = source if source[0].isalnum() else f"./{source}"
-        self._run([*_OWN_FLAGS, name, "-MD", "-MF", str(rule), "-MT", "object", "-o", str(made)])
+        self._run([*_OWN_FLAGS, source, "-MD", "-MF", str(rule), "-MT", "object", "-o", str(made)])
         roots = (self._sdk / "include", self._zig.parent)
         check_included(rule.read_text(encoding="utf-8", errors="surrogateescape"), self._folder, roots)
         return made

@@ -7,6 +7,7 @@ would put any file of the user's into the module, and the agent could then tell 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,23 +21,24 @@ def check_included(rule: str, folder: Path, roots: Sequence[Path]) -> None:
     Args:
         rule: `target: file file …`, as `-MD` writes it; relative names count from `folder`.
         folder: The agent's, with its links followed.
-        roots: The compiler's own folders and the SDK's; their names may have spaces.
+        roots: The compiler's own folders and the SDK's.
 
     Raises:
         AgentInvalid: If a file lies elsewhere once its links are followed, or its name can't be told.
     """
+    folders = (folder, *roots)
     listed = rule.partition(": ")[2].replace("\\\n", " ")
-    for number, root in enumerate(roots):
-        # Escaped names are understood for these alone, whose names nobody hostile chose. No file name has a
-        # zero byte, so none can be taken for one of them.
-        listed = listed.replace(f"{_escaped(root)}/", f"\0{number}/")
+    for number, root in enumerate(folders):
+        # Spaces are understood in the names of these folders alone, which the author did not choose. No name
+        # has a zero byte, so nothing else can be taken for one of them.
+        listed = re.sub(rf"(?<!\S){re.escape(_escaped(root))}/", f"\0{number}/", listed)
     if "\\" in listed or "$" in listed:
         raise AgentInvalid(str(folder), "includes a file whose name has a space, #, $ or backslash")
     for name in listed.split():
         root, path = folder, name
         if name.startswith("\0"):
             place, _, path = name[1:].partition("/")
-            root = roots[int(place)]
+            root = folders[int(place)]
         try:
             found = (root / path).resolve(strict=True)
         except (OSError, RuntimeError) as error:

@@ -183,7 +183,7 @@ def _compiled(folder: Path, manifest: Manifest, build: Build | None, sdk: bytes)
         raise AgentInvalid(
             str(folder),
             "not built from its sources as they are",
-            hint=f"runner build {folder}; that runs a C compiler, which reads whatever the source names",
+            hint=f"runner build {folder}; that runs a C compiler on its sources",
         )
     return _read_module(build(folder))
 

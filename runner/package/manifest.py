@@ -248,11 +248,15 @@ def _description(value: Value, at: str) -> str:
 def _path_inside(value: Value, at: str) -> str:
     """
     A path below the agent's folder, in its one spelling; whether it leaves through a link is for the reader.
+
+    It never begins with what a compiler would take for a flag, or for a file full of them: `./` before it is
+    no help, because compilers take that away.
     """
     written = text(value, at)
     path = PurePosixPath(written)
     plain = written.isprintable() and "\\" not in written and len(written) <= _MAX_PATH_CHARACTERS
-    if not plain or path.is_absolute() or ".." in path.parts or str(path) != written or written == ".":
+    inside = not path.is_absolute() and ".." not in path.parts and str(path) == written != "."
+    if not plain or not inside or written.startswith(("-", "@")):
         raise FieldProblem(at, "expected a path inside the agent's folder, such as src/agent.c")
     return written
 

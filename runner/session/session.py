@@ -383,9 +383,11 @@ class Session:
             return answer
         # What was too large may have been a part of a longer one.
         self._effects.give_up([answer.call])
-        problem = f"answer of {size_bytes} bytes is more than {bound}"
-        error = codec.encode({"kind": "limit", "message": problem})
-        return Answer(answer.call, Status.LIMIT, error if len(error) <= bound else _NULL)
+        for message in (f"answer of {size_bytes} bytes is more than {bound}", "too large"):
+            error = codec.encode({"kind": "limit", "message": message})
+            if len(error) <= bound:
+                return Answer(answer.call, Status.LIMIT, error)
+        return Answer(answer.call, Status.LIMIT, _NULL)
 
     async def _step(self, event: Input) -> None:
         pending = self._open

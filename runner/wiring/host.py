@@ -72,8 +72,8 @@ class Host:
 
         Args:
             path: A folder or file.
-            may_compile: Whether a C agent that is not built, or out of date, is compiled. A compiler reads
-                whatever a source tells it to, so this takes a person's word for that source.
+            may_compile: Whether a C agent that is not built, or out of date, is compiled. A compiler is
+                no sandbox, so this takes a person's word for that source.
             progress: Gets the compiler's warnings.
 
         Raises:

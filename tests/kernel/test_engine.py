@@ -233,7 +233,7 @@ def test_text_that_does_not_parse_is_named_with_its_place() -> None:
     with pytest.raises(AgentInvalid) as caught:
         assemble_wat("(module\n  (func (i32.bogus)))", path="a.wat")
     assert caught.value.message.splitlines()[0] == "a.wat: not valid WebAssembly text"
-    assert "<anon>:2:10" in caught.value.message
+    assert "a.wat:2:10" in caught.value.message
 
 
 @pytest.mark.parametrize(

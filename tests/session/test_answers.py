@@ -8,7 +8,6 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from runner import codec
 from runner.capabilities.base import CallResult
 from runner.codec import Value
 from runner.errors import GuestTrapped, HostExhausted, Interrupted
@@ -136,10 +135,10 @@ def test_an_answer_that_is_whole_waits_for_nobody(make_machine, ticker):
 @pytest.mark.parametrize(
     ("payload_bytes", "expected"),
     [
-        (1000, codec.encode({"kind": "limit", "message": "answer of 2003 bytes is more than 1000"})),
-        (9, b"\xf6"),
+        (1000, {"kind": "limit", "message": "answer of 2003 bytes is more than 1000"}),
+        (40, {"kind": "limit", "message": "too large"}),
+        (9, None),
     ],
-    ids=["room for the reason", "no room for it"],
 )
 def test_an_answer_too_large_for_the_guest_becomes_one_that_fits(
     make_machine, ticker, payload_bytes, expected
@@ -160,8 +159,7 @@ def test_an_answer_too_large_for_the_guest_becomes_one_that_fits(
         machine = make_machine(body, payload_bytes=payload_bytes)
         async with opened(machine, ticker, Scripted(talk)) as session:
             for _ in range(2):
-                reply = (await session.deliver(MESSAGE, None)).unwrap()
-                assert codec.encode(reply) == expected
+                assert (await session.deliver(MESSAGE, None)).unwrap() == expected
 
     anyio.run(main)
 

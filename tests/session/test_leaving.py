@@ -156,11 +156,16 @@ def test_a_session_that_is_left_during_a_slice_waits_for_its_end(make_machine, t
 
     async def main() -> None:
         machine = make_machine(COUNTS_AFTER_ASKING)
+
+        async def let_go(session: Session) -> None:
+            await until(lambda: session._left)
+            go_on.set()
+
         async with anyio.create_task_group() as group:
             async with opened(machine, ticker, Scripted(never)) as session:
                 group.start_soon(_swallow, session)
                 await until(inside.is_set)
-                threading.Timer(0.05, go_on.set).start()
+                group.start_soon(let_go, session)
             assert [call.operation for call in machine.freeze().calls] == ["llm.chat"]
 
     anyio.run(main)
