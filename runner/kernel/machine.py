@@ -8,8 +8,9 @@ memory, byte for byte, on any processor and engine release; only a wall deadline
 reports by moving the epoch, can end a slice differently, and then the slice never happened.
 
 Slices are transactions. Before a delivery, and before a wake that belongs to none, the mind is kept
-aside; when a slice fails, the whole delivery is undone and the instance lives on. What is not undone:
-call numbers and the random stream, so that neither a late answer nor a nonce can meet its double.
+aside; when a slice fails, the whole delivery is undone and the instance lives on. What is not undone: call
+numbers and randomness that have left the instance, so that neither a late answer nor a nonce can meet its
+double. What the failed slice itself used never left it, and leaves no trace.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ One instance as a function of its inputs: slices are transactions, and what a fa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -16,9 +17,9 @@ from runner.errors import (
 )
 from runner.kernel.abi import DeliveryKind, LogLevel, Status
 from runner.kernel.limits import Limits
-from runner.kernel.machine import StepResult
+from runner.kernel.machine import Deliver, StepResult
 from runner.kernel.slice import LogLine, Reply
-from runner.kernel.state import Answer, Call
+from runner.kernel.state import Answer, Call, Restored
 from tests.kernel.guests import (
     FREE,
     MARK,
@@ -169,12 +170,45 @@ def test_fuel_is_charged_in_full_when_the_guest_traps() -> None:
     assert spent == 100 * TIGHT.fuel
 
 
-def test_call_numbers_do_not_rewind() -> None:
+def test_call_numbers_that_have_left_the_instance_do_not_rewind() -> None:
     """A late answer to an undone call must not meet its double."""
     instance = machine()
-    deliver(instance, 1, chat() * 3 + command(Op.UNREACHABLE))
+    deliver(instance, 1, chat() * 3)
+    assert wake(instance, 1, chat() + command(Op.UNREACHABLE)).abandoned == (2, 3)
     assert instance.calls == ()
     assert [call.number for call in deliver(instance, 2, chat()).calls] == [4]
+
+
+def test_a_slice_that_failed_leaves_no_trace_in_the_numbers() -> None:
+    """Nobody has heard of its calls; and one that wall time ended could not be repeated otherwise."""
+    instance = machine()
+    before = instance.freeze()
+    deliver(instance, 1, chat() * 3 + ask("agent.random", FREE, 8) + command(Op.UNREACHABLE))
+    assert instance.freeze() == replace(before, last_delivery=1)
+
+
+def test_a_failure_that_is_known_already_is_not_run_again() -> None:
+    """For a replay: the same state and the same result, whatever the guest would have done."""
+    one, other = machine(), machine()
+    script = MARK + chat() * 2 + command(Op.UNREACHABLE)
+    event = Deliver(1, DeliveryKind.MESSAGE, script, 0)
+    ran = one.step(event)
+    assert ran.failure is not None
+    known = other.step(Deliver(1, DeliveryKind.MESSAGE, MARK + reply(1), 0), failed=ran.failure)
+    assert known == ran
+    assert other.freeze() == one.freeze()
+
+
+def test_another_life_begins_with_another_seed() -> None:
+    """And can be told so in the middle of it."""
+    instance = machine()
+    deliver(instance, 1, ask("agent.random", FREE, 8) + reply(1))
+    known = Restored(count=1, generation=2, at_ms=3)
+    instance.begin_life(known, b"\1" * 32)
+    state = instance.freeze()
+    assert (state.entropy, state.entropy_used, state.restored) == (b"\1" * 32, 0, known)
+    instance.begin_life(replace(known, count=2), None)
+    assert instance.freeze() == replace(state, restored=replace(known, count=2))
 
 
 def test_a_failure_in_a_later_slice_undoes_the_whole_delivery() -> None:
@@ -276,7 +310,7 @@ def test_an_answer_between_deliveries_that_fails_ends_its_call() -> None:
     assert (result.failed_delivery, result.abandoned, result.undone) == (0, (1,), ())
     assert instance.digest() == before
     assert [call.number for call in instance.calls] == [2]
-    assert [call.number for call in wake(instance, 2, chat()).calls] == [4]
+    assert [call.number for call in wake(instance, 2, chat()).calls] == [3]
 
 
 def test_a_part_between_deliveries_that_fails_ends_its_call() -> None:

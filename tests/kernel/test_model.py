@@ -175,7 +175,7 @@ def run(
     """
     What a step does to the model, and what it gives out; fuel, messages and payloads aside.
     """
-    before, calls_before = copy.deepcopy(model.mind), dict(model.calls)
+    before, calls_before, next_call = copy.deepcopy(model.mind), dict(model.calls), model.next_call
     opened = model.open or Open(0, before, calls_before)
     if answer is not None:
         if answer.call in opened.calls:
@@ -187,6 +187,8 @@ def run(
     for name, argument in commands:
         perform(model, current, name, argument, delivery)
     if ending != "return" or (current.delivery and not current.flying):
+        # What a failed slice asked for never left it.
+        model.next_call = next_call
         return fail(model, opened)
     model.mind, model.calls = current.mind, current.flying
     opened.answers += [
