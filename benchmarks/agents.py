@@ -34,7 +34,8 @@ def prepared_agent(name: str | None = None) -> Prepared:
     chosen = name or ("notes" if util.find_spec("ziglang") else "counter")
     host = Host()
     grants = Grants.parse(["memory", "llm", "tool"])
-    return prepare(host, host.load(GUESTS / chosen), grants=grants, limits={}, on_log=_ignore)
+    package = host.load(GUESTS / chosen, may_compile=True)
+    return prepare(host, package, grants=grants, limits={}, on_log=_ignore)
 
 
 def machine_of(prepared: Prepared) -> Machine:

@@ -67,6 +67,8 @@ class RunnerError(Exception):
         self.message = message
         self.hint = hint
         self.details: dict[str, Any] = {k: v for k, v in details.items() if v is not None}
+        # What was reached all the same, for whoever reports the failure.
+        self.report: Any = None
 
     def to_wire(self) -> dict[str, Any]:
         """
@@ -606,7 +608,8 @@ class ApprovalPending(NeedsDecision):
 
 class EffectUncertain(NeedsDecision):
     """
-    Raised when effects were started and nobody knows whether they happened; nothing runs before each is ruled on.
+    Raised when effects were started and nobody knows whether they happened: nothing runs before a person has
+    ruled on each.
     """
 
     def __init__(self, instance: str, calls: tuple[int, ...]) -> None:

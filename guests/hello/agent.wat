@@ -54,7 +54,7 @@
 
   (func (export "agent_deliver") (param $delivery i32) (param $kind i32) (param $size i32)
     (global.set $delivery (local.get $delivery))
-    ;; Only a message (1) is for the model; of a restore there is nothing to say.
+    ;; 1 is a message; being told of its restore, say, is nothing to ask the model about.
     (if (i32.ne (local.get $kind) (i32.const 1))
       (then
         (drop (call $reply (local.get $delivery) (global.get $null) (i32.const 1)))

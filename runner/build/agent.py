@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from runner.build.c import MAX_BUILT_BYTES, compile_c
+from runner.build.sdk import sdk_digest
 from runner.errors import AgentInvalid
 from runner.files import write_whole
 from runner.package.agent import MAX_TEXT_BYTES, pack
 from runner.package.files import read_file
 from runner.package.manifest import Manifest, load_manifest
-from runner.package.sources import BUILT_MODULE, record_build
+from runner.package.sources import BUILT_MODULE, build_folder, record_build
 
 Progress: TypeAlias = Callable[[str], None]
 """
@@ -52,11 +53,12 @@ def build_agent(folder: Path, out: Path | None = None, *, progress: Progress | N
     if out is not None:
         write_whole(out, packed)
         return out
+    # Before anything is written: a stranger's folder may have a link in its place.
+    build_folder(folder)
     path = folder / BUILT_MODULE
-    path.parent.mkdir(exist_ok=True)
     write_whole(path, packed)
     if manifest.language == "c":
-        record_build(folder, manifest, packed)
+        record_build(folder, manifest, packed, sdk_digest())
     return path
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from runner.build.included import check_included
 from runner.build.sdk import sdk_root
 from runner.build.tool import run_tool
 from runner.errors import BuildFailed, UsageError
@@ -22,12 +23,14 @@ from runner.units import MIB
 
 MAX_BUILT_BYTES: Final = 64 * MIB
 
-_C_FLAGS: Final = (
+_FLAGS: Final = (
     "-target", "wasm32-freestanding",
     "-std=c11", "-Oz", "-Wall", "-Wextra",
     "-nostdlib", "-fno-sanitize=undefined", "-ffunction-sections", "-fdata-sections",
-    "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all",
 )  # fmt: skip
+# Of the agent's own sources: `.incbin` in assembly would read any file, and is in no list of what was read.
+_OWN_FLAGS: Final = ("-fno-gnu-inline-asm", "-c", "-x", "c")
+_LINK_FLAGS: Final = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all")
 # The stack lies below all data, so an overflow traps instead of writing over it.
 _STACK_ALIGNMENT_BYTES: Final = 16
 
@@ -38,7 +41,8 @@ def compile_c(folder: Path, manifest: Manifest) -> tuple[bytes, str]:
 
     Raises:
         UsageError: If a tool that it needs is not installed.
-        AgentInvalid: If a source is missing, too large, or leads outside the folder.
+        AgentInvalid: If a source is missing, too large, or leads outside the folder, itself or by what it
+            includes.
         BuildFailed: If the compiler refused the sources.
     """
     folder = folder.resolve()
@@ -47,36 +51,72 @@ def compile_c(folder: Path, manifest: Manifest) -> tuple[bytes, str]:
     zig = _zig()
     binaryen = _binaryen() if manifest.build.unwind else None
     with TemporaryDirectory(prefix="runner-build-") as name:
-        scratch = Path(name)
-        built = scratch / "agent.wasm"
-        command = [str(zig), "cc", *_C_FLAGS, *_flags(folder, manifest), "-o", str(built)]
-        result = run_tool([*command, *_inputs(manifest)], folder=folder, scratch=scratch)
-        words = result.output.replace(f"{scratch}/", "").replace(f"{sdk_root()}/", "")
-        if not result.ok:
-            raise BuildFailed(str(folder), words)
+        compiler = _Compiler(zig, folder, Path(name), manifest)
+        built = compiler.link(
+            [compiler.compile(source) for source in manifest.sources if not _is_header(source)]
+        )
         if binaryen is not None:
-            built = _unwindable(folder, built, binaryen, scratch)
-        return read_file(built, max_bytes=MAX_BUILT_BYTES), words
+            built = _unwindable(folder, built, binaryen, Path(name))
+        return read_file(built, max_bytes=MAX_BUILT_BYTES), "\n".join(compiler.warnings)
 
 
-def _flags(folder: Path, manifest: Manifest) -> list[str]:
-    stack_bytes = -(-manifest.build.stack_bytes // _STACK_ALIGNMENT_BYTES) * _STACK_ALIGNMENT_BYTES
-    flags = [
-        f"-I{sdk_root() / 'c' / 'include'}",
-        f"-ffile-prefix-map={folder}=.",
-        f"-Wl,-z,stack-size={stack_bytes}",
-        f"-DRUNNER_STACK_BYTES={stack_bytes}",
-    ]
-    return [*flags, "-DRUNNER_UNWIND"] if manifest.build.unwind else flags
+def _is_header(source: str) -> bool:
+    return source.endswith(".h")
 
 
-def _inputs(manifest: Manifest) -> list[str]:
+class _Compiler:
     """
-    Sources as the compiler shall name them in its messages: relative, and none taken for a flag.
+    One agent's build: each of its sources by itself, then all of it with the SDK.
     """
-    own = [f"./{name}" if name.startswith("-") else name for name in manifest.sources]
-    sdk = sorted((sdk_root() / "c" / "src").glob("*.c"))
-    return [*(name for name in own if not name.endswith(".h")), *map(str, sdk)]
+
+    def __init__(self, zig: Path, folder: Path, scratch: Path, manifest: Manifest) -> None:
+        self._folder = folder
+        self._scratch = scratch
+        self._zig = zig
+        self._sdk = sdk_root() / "c"
+        stack_bytes = -(-manifest.build.stack_bytes // _STACK_ALIGNMENT_BYTES) * _STACK_ALIGNMENT_BYTES
+        self._link_flags = [*_LINK_FLAGS, f"-Wl,-z,stack-size={stack_bytes}"]
+        self._flags = [
+            *_FLAGS,
+            f"-I{self._sdk / 'include'}",
+            f"-ffile-prefix-map={folder}=.",
+            f"-DRUNNER_STACK_BYTES={stack_bytes}",
+            *(["-DRUNNER_UNWIND"] if manifest.build.unwind else []),
+        ]
+        self._objects = 0
+        self.warnings: list[str] = []
+
+    def compile(self, source: str) -> Path:
+        """
+        One source of the agent's, and a check of all that it includes.
+
+        Its name is one that the manifest let through, so it is no flag.
+        """
+        self._objects += 1
+        made = self._scratch / f"{self._objects}.o"
+        rule = made.with_suffix(".d")
+        self._run([*_OWN_FLAGS, source, "-MD", "-MF", str(rule), "-MT", "object", "-o", str(made)])
+        roots = (self._sdk / "include", self._zig.parent)
+        check_included(rule.read_text(encoding="utf-8", errors="surrogateescape"), self._folder, roots)
+        return made
+
+    def link(self, objects: list[Path]) -> Path:
+        """
+        The agent's objects and the SDK to one module.
+        """
+        built = self._scratch / "agent.wasm"
+        sources = sorted((self._sdk / "src").glob("*.c"))
+        self._run([*self._link_flags, *map(str, objects), *map(str, sources), "-o", str(built)])
+        return built
+
+    def _run(self, arguments: list[str]) -> None:
+        command = [str(self._zig), "cc", *self._flags, *arguments]
+        result = run_tool(command, folder=self._folder, scratch=self._scratch)
+        words = result.output.replace(f"{self._scratch}/", "").replace(f"{self._sdk.parent}/", "")
+        if not result.ok:
+            raise BuildFailed(str(self._folder), words)
+        if words:
+            self.warnings.append(words)
 
 
 def _zig() -> Path:

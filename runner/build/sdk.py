@@ -4,6 +4,7 @@ Where the guest SDK lies: beside the package in a checkout, inside it in an inst
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from runner.errors import InternalError
@@ -22,3 +23,14 @@ def sdk_root() -> Path:
             return root
     msg = f"the guest SDK is missing beside {package}"
     raise InternalError(msg, hint="install the package again")
+
+
+def sdk_digest() -> bytes:
+    """
+    Digest of the C SDK: an agent that was compiled with another has to be compiled again.
+    """
+    root = sdk_root() / "c"
+    total = hashlib.sha256()
+    for path in sorted([*root.glob("include/*.h"), *root.glob("src/*.[ch]")]):
+        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.digest()

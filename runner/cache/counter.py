@@ -1,5 +1,5 @@
 """
-Numbers that go up by one and are never given twice, across the processes of one user.
+Numbers that go up by one and are not given twice, across the processes of one user.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ _MAX_DIGITS: Final = 20
 def next_number(cache: BlobCache, kind: str, key: bytes) -> int:
     """
     1 for the first who asks with this key, then 2, and so on for as long as the cache is kept.
+
+    Not waited for on the disk: after a power cut the last numbers may be given again.
 
     Raises:
         UsageError: If others could write to the cache, or it can't be used.

@@ -85,9 +85,7 @@ class Handlers:
         """
         return frozenset(self._table)
 
-    async def handle(
-        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
-    ) -> CallResult:
+    async def handle(self, operation: str, request: Value, emit: Emit, *, execution: str = "") -> CallResult:
         """
         Answer one call; whether the operation is granted was decided when the module was bound.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.codec import Value
-from runner.package.fields import Fields, count, or_null
+from runner.package.fields import Fields, or_null, tally
 from runner.providers.base import Usage
 
 
@@ -55,9 +55,9 @@ class UsageMeter:
         """
         with Fields(wire) as fields:
             return cls(
-                calls=fields.required("calls", count),
-                input_tokens=fields.required("input_tokens", or_null(count)),
-                output_tokens=fields.required("output_tokens", or_null(count)),
+                calls=fields.required("calls", tally),
+                input_tokens=fields.required("input_tokens", or_null(tally)),
+                output_tokens=fields.required("output_tokens", or_null(tally)),
             )
 
 

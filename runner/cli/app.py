@@ -190,6 +190,9 @@ def run_command_line(arguments: Sequence[str], shell: Shell | None = None) -> in
             standalone_mode=False,
             obj=shell,
         )
+    except click.exceptions.NoArgsIsHelpError as error:
+        console.text(error.format_message())
+        return _USAGE
     except click.ClickException as error:
         console.error(usage_lines(error), {"message": error.format_message()})
         return _USAGE

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "runner check guests/hello",
-    "runner check guests/notes --allow memory",
+    "runner check guests/counter --deny llm",
 )
 
 

@@ -133,6 +133,10 @@ def report(failure: Failure, console: Console, keys: tuple[str, ...]) -> int:
     """
     display = console.display
     shown = False
+    if failure.error.report is not None:
+        from runner.cli.delivery import show_what_was_reached  # noqa: PLC0415 - only deliveries have one
+
+        show_what_was_reached(failure.error.report, console)
     if display.as_json:
         try:
             console.document(failure_document(failure, keys))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "runner crashtest guests/courier --allow tool --allow memory --kills 5 --deliveries 1",
-    "runner crashtest guests/courier --allow tool --allow memory --kills 5 --deliveries 1 --plant no-start",
+    "runner crashtest guests/courier --allow tool --allow memory --kills 3 --deliveries 1 --json",
 )
 
 _DEFECTS: Final = ("no-start", "lost-receipt", "idle-start")

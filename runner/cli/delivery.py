@@ -28,6 +28,17 @@ def show_report(report: Report, console: Console) -> int:
     return 0
 
 
+def show_what_was_reached(report: Report, console: Console) -> None:
+    """
+    Before a failure is told: an answer that there was all the same, and the snapshot of what is left.
+    """
+    if console.display.as_json:
+        return
+    if report.result is not None:
+        console.result(report.result)
+    _say_rest(report, console)
+
+
 def show_restored(report: Report, console: Console) -> int:
     """
     Print what an instance that got no input answered all the same, or else its state.

@@ -76,7 +76,9 @@ def failure_document(failure: Failure, keys: tuple[str, ...]) -> dict[str, Any]:
     """
     The document of a command that failed; `keys` are what it would have answered.
     """
-    return {"ok": False} | dict.fromkeys(keys) | {"error": failure.to_wire()}
+    reached = failure.error.report
+    known = {name: value for name, value in asdict(reached).items() if name in keys} if reached else {}
+    return {"ok": False} | dict.fromkeys(keys) | known | {"error": failure.to_wire()}
 
 
 def exit_codes() -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     'runner run guests/hello "What is an agent?"',
-    """runner run guests/notes --allow memory '{"save": {"title": "milk", "content": "buy some"}}'""",
+    """runner run guests/counter '{"any": ["JSON", "is", "JSON"]}' --allow memory""",
     "runner run guests/counter --as my-counter --max-memory 8MiB --timeout 5s",
 )
 

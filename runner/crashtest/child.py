@@ -162,7 +162,7 @@ def main() -> int:
         report = {"uncertain": list(error.calls)}
     except RunnerError as error:
         report = {"error": error.to_wire()}
-    print(json.dumps(report))
+    sys.stdout.write(json.dumps(report))
     return 0
 
 

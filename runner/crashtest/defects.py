@@ -35,9 +35,7 @@ class FlawedRecorder:
 
     keeps = True
 
-    def __init__(
-        self, inner: Recorder, ledger: Ledger, boundary: Callable[[str], None], defect: str
-    ) -> None:
+    def __init__(self, inner: Recorder, ledger: Ledger, boundary: Callable[[str], None], defect: str) -> None:
         self._inner = inner
         self._ledger = ledger
         self._boundary = boundary

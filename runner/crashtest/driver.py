@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -204,7 +205,7 @@ class _Ward:
         plan.write(path)
         command = [sys.executable, "-m", "runner.crashtest.child", str(path)]
         done = subprocess.run(command, capture_output=True, timeout=_CHILD_TIMEOUT_S, check=False)  # noqa: S603
-        if done.returncode == -9:
+        if done.returncode == -signal.SIGKILL:
             return None
         if done.returncode != 0:
             raise InternalError(f"a child of the crash test failed:\n{done.stderr.decode()}")

@@ -103,9 +103,7 @@ class LedgerHandlers:
         self._ledger = ledger
         self._boundary = boundary
 
-    async def handle(
-        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
-    ) -> CallResult:
+    async def handle(self, operation: str, request: Value, emit: Emit, *, execution: str = "") -> CallResult:
         """
         Do what a call asks for.
         """

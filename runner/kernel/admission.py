@@ -49,6 +49,12 @@ MAX_FUNCTION_BYTES: Final = 512 * KIB
 The largest that we know, an interpreter's main loop, has 41 KB.
 """
 
+MAX_FUNCTION_CALLS: Final = 8_192
+"""
+Between two calls in a straight row the engine looks neither at fuel nor at the clock. A call into the host
+takes some microseconds, so this many delay an end by less than a tenth of a second.
+"""
+
 MAX_FUNCTION_EFFORT: Final = 8_000_000
 """
 See `runner.kernel.wasm.survey`. The most that we know is 0.8 million; this much takes the compiler up to two
@@ -402,6 +408,13 @@ def _check_code(module: Module) -> None:
                 show_function(module, index),
                 f"{found.state_change} changes what a snapshot doesn't hold",
                 "keep tables and segments as the module declares them",
+            )
+        if found.calls > MAX_FUNCTION_CALLS:
+            raise ModuleRejected(
+                "function-calls",
+                show_function(module, index),
+                f"it makes {found.calls} calls, and at most {MAX_FUNCTION_CALLS} are admitted",
+                "split it, or call in a loop",
             )
         if found.effort > MAX_FUNCTION_EFFORT:
             raise ModuleRejected(

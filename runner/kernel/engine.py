@@ -18,7 +18,10 @@ from typing import Final
 import wasmtime
 
 from runner import codec
-from runner.errors import AgentInvalid, InternalError
+from runner.errors import AgentInvalid, InternalError, ModuleRejected
+
+_MESSAGE_CHARS: Final = 240
+_SMALLER: Final = "split large functions, or build for size"
 
 EPOCH_TICK_MS: Final = 10
 """
@@ -135,8 +138,17 @@ class Engine:
     def compile(self, code: bytes) -> wasmtime.Module:
         """
         Machine code for an admitted module; takes up to seconds for a large one.
+
+        Raises:
+            ModuleRejected: If the compiler gives up on it.
         """
-        return wasmtime.Module(self.wasmtime, code)
+        try:
+            return wasmtime.Module(self.wasmtime, code)
+        except wasmtime.WasmtimeError as error:
+            problem = " ".join(str(error).split())[:_MESSAGE_CHARS]
+            raise ModuleRejected(
+                "compile", "module", f"the compiler gives up: {problem}", _SMALLER
+            ) from error
 
     def precompile(self, code: bytes) -> bytes:
         """
@@ -248,4 +260,5 @@ def assemble_wat(text: str, *, path: str = "<text>") -> bytes:
     try:
         return bytes(wasmtime.wat2wasm(text))
     except wasmtime.WasmtimeError as error:
-        raise AgentInvalid(path, f"not valid WebAssembly text\n{error}") from error
+        problem = str(error).replace("<anon>", path)
+        raise AgentInvalid(path, f"not valid WebAssembly text\n{problem}") from error

@@ -10,15 +10,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from runner.errors import SnapshotIncompatible
-from runner.kernel.abi import Status
-from runner.kernel.state import MAX_MEMORY_BYTES, MAX_NUMBER, Call, MachineState, Mind, OpenDelivery
+from runner.errors import LimitExceeded, SnapshotIncompatible
+from runner.kernel.abi import OPERATIONS, Status
+from runner.kernel.state import (
+    ENTROPY_BYTES,
+    MAX_MEMORY_BYTES,
+    MAX_NUMBER,
+    Call,
+    MachineState,
+    Mind,
+    OpenDelivery,
+)
 
 if TYPE_CHECKING:
     from runner.kernel.admission import Admitted
+    from runner.kernel.limits import Limits
+    from runner.kernel.program import Program
 
 _MAX_COUNT: Final = (1 << 63) - 1
-_ENTROPY_BYTES: Final = 32
 _STATUSES: Final = frozenset(int(status) for status in Status)
 _INTEGER_BITS: Final = {"i32": 32, "i64": 64}
 
@@ -45,33 +54,32 @@ def check_fit(mind: Mind, admitted: Admitted, *, at_least_bytes: int) -> None:
             _need_between("globals", int(value), -half, half - 1)
 
 
-def check_state(state: MachineState, admitted: Admitted, *, at_least_bytes: int) -> None:
+def check_state(state: MachineState, program: Program, limits: Limits, *, at_least_bytes: int) -> None:
     """
     Raises:
-        SnapshotIncompatible: If no instance of the module can have been in `state`.
+        SnapshotIncompatible: If no instance of the program can have been in `state`.
+        LimitExceeded: If it has more calls in flight than `limits` allow.
     """
-    check_fit(state.mind, admitted, at_least_bytes=at_least_bytes)
-    _need_between("entropy", len(state.entropy), _ENTROPY_BYTES, _ENTROPY_BYTES)
+    check_fit(state.mind, program.admitted, at_least_bytes=at_least_bytes)
+    _need_between("entropy", len(state.entropy), ENTROPY_BYTES, ENTROPY_BYTES)
     _need_between("entropy_used", state.entropy_used, 0, _MAX_COUNT)
     _need_between("next_call", state.next_call, 1, MAX_NUMBER + 1)
     _need_between("last_delivery", state.last_delivery, 0, MAX_NUMBER)
-    _check_calls(state.calls, state.next_call)
+    _check_calls(state.calls, state.next_call, program, limits)
     if state.restored is not None:
         for value in (state.restored.count, state.restored.generation, state.restored.at_ms):
             _need_between("restored", value, 0, _MAX_COUNT)
     if state.delivery is not None:
-        _check_delivery(state.delivery, state, admitted, at_least_bytes)
+        _need_between("delivery", state.delivery.number, max(state.last_delivery, 1), state.last_delivery)
+        check_fit(state.delivery.before, program.admitted, at_least_bytes=at_least_bytes)
+        # A failure must find room for what it puts back.
+        _need_between("memory_bytes", state.delivery.before.memory_bytes, 0, state.mind.memory_bytes)
+        _check_calls(state.delivery.calls_before, state.next_call, program, limits)
+        _check_open(state.delivery)
 
 
-def _check_delivery(
-    delivery: OpenDelivery, state: MachineState, admitted: Admitted, at_least_bytes: int
-) -> None:
-    _need_between("delivery", delivery.number, max(state.last_delivery, 1), state.last_delivery)
+def _check_open(delivery: OpenDelivery) -> None:
     _need_between("fuel", delivery.fuel, 0, _MAX_COUNT)
-    check_fit(delivery.before, admitted, at_least_bytes=at_least_bytes)
-    # A failure must find room for what it puts back.
-    _need_between("memory_bytes", delivery.before.memory_bytes, 0, state.mind.memory_bytes)
-    _check_calls(delivery.calls_before, state.next_call)
     asked = {call.number for call in delivery.calls_before}
     for answer in delivery.answers:
         if answer.call not in asked or answer.status not in _STATUSES:
@@ -80,12 +88,17 @@ def _check_delivery(
             )
 
 
-def _check_calls(calls: tuple[Call, ...], next_call: int) -> None:
+def _check_calls(calls: tuple[Call, ...], next_call: int, program: Program, limits: Limits) -> None:
+    if len(calls) > limits.calls_in_flight:
+        raise LimitExceeded("calls_in_flight", len(calls), limits.calls_in_flight)
     last = 0
     for call in calls:
         # Ascending, so none is there twice.
         _need_between("call", call.number, last + 1, next_call - 1)
         last = call.number
+        # The host will do what a call asks for: one that the linker would not have let out must not come in.
+        if call.operation not in program.granted or not OPERATIONS[call.operation].makes_call:
+            raise SnapshotIncompatible("call", "a call that is granted", call.operation)
 
 
 def _need_between(field: str, value: int, low: int, high: int) -> None:

@@ -71,6 +71,7 @@ def _granted(entry: Entry) -> Callable[..., int]:
 
 
 def _denied(*_args: int) -> int:
-    # Also a refusal is host work, which fuel must bound.
+    # Also a refusal is host work, which fuel must bound. In a boot it is told from no other, since the image
+    # may not depend on what somebody granted.
     _running.slice.charge(0)
-    return Status.DENIED
+    return Status.UNSUPPORTED if _running.slice.booting else Status.DENIED

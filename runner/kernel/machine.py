@@ -8,8 +8,9 @@ memory, byte for byte, on any processor and engine release; only a wall deadline
 reports by moving the epoch, can end a slice differently, and then the slice never happened.
 
 Slices are transactions. Before a delivery, and before a wake that belongs to none, the mind is kept
-aside; when a slice fails, the whole delivery is undone and the instance lives on. What is not undone:
-call numbers and the random stream, so that neither a late answer nor a nonce can meet its double.
+aside; when a slice fails, the whole delivery is undone and the instance lives on. What is not undone: call
+numbers and randomness that have left the instance, so that neither a late answer nor a nonce can meet its
+double. What the failed slice itself used never left it, and leaves no trace.
 """
 
 from __future__ import annotations
@@ -34,7 +35,16 @@ from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
 from runner.kernel.linker import running
 from runner.kernel.slice import LogLine, Reply, Slice
-from runner.kernel.state import MAX_NUMBER, Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import (
+    ENTROPY_BYTES,
+    MAX_NUMBER,
+    Answer,
+    Call,
+    MachineState,
+    Mind,
+    OpenDelivery,
+    Restored,
+)
 from runner.kernel.trap import forget_traceback, trapped
 
 if TYPE_CHECKING:
@@ -142,6 +152,7 @@ class Machine:
     Raises:
         MemoryExceeded: If the image is larger than `limits` allow.
         HostExhausted: If the process can hold no more instances.
+        ValueError: If the seed is not of 32 bytes.
     """
 
     __slots__ = (
@@ -172,7 +183,7 @@ class Machine:
         self.image = image
         self.limits = limits
         self.keeps_snapshots = keeps_snapshots
-        self._entropy = entropy
+        self._entropy = _sound_seed(entropy)
         self._entropy_used = 0
         self._calls: dict[int, Call] = {}
         self._next_call = 1
@@ -208,17 +219,20 @@ class Machine:
             keeps_snapshots: Whether the host honours `agent.snapshot`.
 
         Raises:
-            SnapshotIncompatible: If the state can't be of this program and image.
+            SnapshotIncompatible: If the state can't be of this program and image, or has a call in flight
+                that is not granted.
+            LimitExceeded: If it has more calls in flight than `limits` allow.
             MemoryExceeded: If the mind is larger than `limits` allow.
             HostExhausted: If the process can hold no more instances.
+            ValueError: If the fresh seed is not of 32 bytes.
         """
-        check_state(state, program.admitted, at_least_bytes=image.root.memory_bytes)
+        check_state(state, program, limits, at_least_bytes=image.root.memory_bytes)
         machine = cls.__new__(cls)
         machine.program = program
         machine.image = image
         machine.limits = limits
         machine.keeps_snapshots = keeps_snapshots
-        machine._entropy = state.entropy if entropy is None else entropy
+        machine._entropy = state.entropy if entropy is None else _sound_seed(entropy)
         machine._entropy_used = state.entropy_used if entropy is None else 0
         machine._calls = {call.number: call for call in state.calls}
         machine._next_call = state.next_call
@@ -506,7 +520,7 @@ def run_guest(
     store.set_epoch_deadline(ticks)
     if engine.interrupted:
         return Interrupted(), 0
-    current.is_overdue = lambda: engine.ticks >= last_tick
+    current.is_overdue = lambda: engine.ticks >= last_tick or engine.interrupts != interrupts
     try:
         with running(current):
             entry(store, *args)
@@ -529,6 +543,13 @@ def run_guest(
     left = store.get_fuel()
     # Host work that could not be paid for leaves no fuel and must not count as done.
     return (None, left) if left else (FuelExhausted(current.limits.fuel), 0)
+
+
+def _sound_seed(entropy: bytes) -> bytes:
+    if len(entropy) != ENTROPY_BYTES:
+        msg = f"entropy must be {ENTROPY_BYTES} bytes, got {len(entropy)}"
+        raise ValueError(msg)
+    return entropy
 
 
 def digest_of(mind: Mind, image: Image) -> bytes:

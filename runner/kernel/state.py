@@ -27,6 +27,11 @@ MAX_NUMBER: Final = 0x7FFF_FFFF
 Calls and deliveries are numbered by positive `i32`.
 """
 
+ENTROPY_BYTES: Final = 32
+"""
+Size of the seed of a random stream.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Mind:
@@ -150,7 +155,7 @@ class MachineState:
     calls: tuple[Call, ...] = ()
     next_call: int = 1
     last_delivery: int = 0
-    entropy: bytes = field(default=bytes(32), repr=False)
+    entropy: bytes = field(default=bytes(ENTROPY_BYTES), repr=False)
     entropy_used: int = 0
     delivery: OpenDelivery | None = None
     restored: Restored | None = None

@@ -80,7 +80,9 @@ class Unpacked(NamedTuple):
     image: bytes | None
 
 
-def load_agent(path: Path, *, assemble: Assemble, build: Build | None) -> AgentPackage:
+def load_agent(
+    path: Path, *, assemble: Assemble, build: Build | None, sdk: Callable[[], bytes] = bytes
+) -> AgentPackage:
     """
     The agent at a path.
 
@@ -89,6 +91,7 @@ def load_agent(path: Path, *, assemble: Assemble, build: Build | None) -> AgentP
         assemble: Turns WebAssembly text into a module.
         build: Compiles a C agent whose module is missing or older than its sources, or `None` when
             nothing is to be compiled.
+        sdk: Digest of the SDK that C agents are compiled with; asked for only when there is one.
 
     Raises:
         AgentInvalid: If there is no well-formed agent at that path.
@@ -96,7 +99,7 @@ def load_agent(path: Path, *, assemble: Assemble, build: Build | None) -> AgentP
         BuildFailed: If it had to be compiled and could not be.
     """
     if path.is_dir():
-        return _load_folder(path, assemble, build)
+        return _load_folder(path, assemble, build, sdk)
     if path.suffix == ".wasm":
         wasm, manifest, image = unpack(_read_module(path), origin=path)
         return AgentPackage(manifest or default_manifest(path, "wasm"), wasm, path, image)
@@ -145,7 +148,9 @@ def unpack(wasm: bytes, *, origin: Path) -> Unpacked:
         raise AgentInvalid(str(origin), str(error)) from error
 
 
-def _load_folder(folder: Path, assemble: Assemble, build: Build | None) -> AgentPackage:
+def _load_folder(
+    folder: Path, assemble: Assemble, build: Build | None, sdk: Callable[[], bytes]
+) -> AgentPackage:
     if not (folder / MANIFEST_NAME).exists():
         raise AgentInvalid(str(folder), f"has no {MANIFEST_NAME}")
     manifest = load_manifest(folder)
@@ -156,7 +161,7 @@ def _load_folder(folder: Path, assemble: Assemble, build: Build | None) -> Agent
         case "wasm":
             wasm, _, image = unpack(_read_module(entry, inside=folder), origin=entry)
         case "c":
-            wasm, _, image = unpack(_compiled(folder, manifest, build), origin=folder / BUILT_MODULE)
+            wasm, _, image = unpack(_compiled(folder, manifest, build, sdk()), origin=folder / BUILT_MODULE)
         case _:
             assert_never(manifest.language)
     return AgentPackage(manifest, wasm, folder, image)
@@ -170,13 +175,15 @@ def _assemble(path: Path, assemble: Assemble, *, inside: Path | None = None) -> 
         raise AgentInvalid(str(path), f"not UTF-8 at byte {error.start}") from error
 
 
-def _compiled(folder: Path, manifest: Manifest, build: Build | None) -> bytes:
-    module = read_built(folder, manifest, max_bytes=MAX_MODULE_BYTES)
+def _compiled(folder: Path, manifest: Manifest, build: Build | None, sdk: bytes) -> bytes:
+    module = read_built(folder, manifest, max_bytes=MAX_MODULE_BYTES, sdk=sdk)
     if module is not None:
         return module
     if build is None:
         raise AgentInvalid(
-            str(folder), "not built from its sources as they are", hint=f"run `runner build {folder}`"
+            str(folder),
+            "not built from its sources as they are",
+            hint=f"runner build {folder}; that runs a C compiler on its sources",
         )
     return _read_module(build(folder))
 

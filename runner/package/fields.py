@@ -27,6 +27,12 @@ _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _SHOWN_CHARACTERS: Final = 40
 _INTEGER_END: Final = 1 << 64
 
+MAX_TALLY: Final = 10**15
+"""
+Where a running total that comes from a snapshot may stand: so far from the end of 64 bits that it can go on
+growing.
+"""
+
 
 class FieldProblem(ValueError):
     """
@@ -139,6 +145,15 @@ def positive(value: Value, at: str) -> int:
     """
     if count(value, at) == 0:
         raise FieldProblem(at, "expected an integer of one or more")
+    return int(value)
+
+
+def tally(value: Value, at: str) -> int:
+    """
+    A running total: an integer, zero or more, with room above it.
+    """
+    if count(value, at) > MAX_TALLY:
+        raise FieldProblem(at, f"expected at most {MAX_TALLY}")
     return int(value)
 
 

@@ -204,7 +204,12 @@ def default_manifest(path: Path, language: Language) -> Manifest:
     name = "-".join(words)[:64].rstrip("-")
     if not name or not name[0].isalpha():
         name = f"agent-{name}"[:64].rstrip("-")
-    return Manifest(name=name, language=language, entry=path.name)
+    try:
+        entry = _path_inside(path.name, "entry")
+    except FieldProblem:
+        # A file may be called what no manifest can say, and this one is packed like any other.
+        entry = f"{name}.{language}"
+    return Manifest(name=name, language=language, entry=entry)
 
 
 def _read(
@@ -243,11 +248,15 @@ def _description(value: Value, at: str) -> str:
 def _path_inside(value: Value, at: str) -> str:
     """
     A path below the agent's folder, in its one spelling; whether it leaves through a link is for the reader.
+
+    It never begins with what a compiler would take for a flag, or for a file full of them: `./` before it is
+    no help, because compilers take that away.
     """
     written = text(value, at)
     path = PurePosixPath(written)
     plain = written.isprintable() and "\\" not in written and len(written) <= _MAX_PATH_CHARACTERS
-    if not plain or path.is_absolute() or ".." in path.parts or str(path) != written or written == ".":
+    inside = not path.is_absolute() and ".." not in path.parts and str(path) == written != "."
+    if not plain or not inside or written.startswith(("-", "@")):
         raise FieldProblem(at, "expected a path inside the agent's folder, such as src/agent.c")
     return written
 

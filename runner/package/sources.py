@@ -66,23 +66,30 @@ def build_folder(folder: Path) -> Path:
     return path
 
 
-def record_build(folder: Path, manifest: Manifest, module: bytes) -> None:
+def record_build(folder: Path, manifest: Manifest, module: bytes, sdk: bytes = b"") -> None:
     """
     Remember that `module`, now at `build/agent.wasm`, was compiled from the sources as they are.
+
+    Args:
+        folder: The agent's.
+        manifest: Its manifest.
+        module: What was made.
+        sdk: Digest of the SDK that it was compiled with.
 
     Raises:
         AgentInvalid: If a source can't be read, or the build folder is none.
         UsageError: If the record can't be written.
     """
-    record = _record(source_digest(folder, manifest), module)
+    record = _record(source_digest(folder, manifest), module, sdk)
     build_folder(folder)
     # A record that is lost or torn costs a build, nothing else.
     write_whole(folder / BUILD_RECORD, record.encode(), sync=False)
 
 
-def read_built(folder: Path, manifest: Manifest, *, max_bytes: int) -> bytes | None:
+def read_built(folder: Path, manifest: Manifest, *, max_bytes: int, sdk: bytes = b"") -> bytes | None:
     """
-    The module at `build/agent.wasm` if it was compiled from the sources as they are, else `None`.
+    The module at `build/agent.wasm` if it was compiled from the sources and with the SDK as they are, else
+    `None`.
 
     Raises:
         AgentInvalid: If a source can't be read, or the module is no regular file of bounded size.
@@ -91,12 +98,12 @@ def read_built(folder: Path, manifest: Manifest, *, max_bytes: int) -> bytes | N
         return None
     record = read_file(folder / BUILD_RECORD, max_bytes=_MAX_RECORD_BYTES, inside=folder)
     module = read_file(folder / BUILT_MODULE, max_bytes=max_bytes, inside=folder)
-    expected = _record(source_digest(folder, manifest), module)
+    expected = _record(source_digest(folder, manifest), module, sdk)
     return module if record == expected.encode() else None
 
 
-def _record(sources: bytes, module: bytes) -> str:
-    return f"sources {show(sources)}\nmodule {show(digest(module))}\n"
+def _record(sources: bytes, module: bytes, sdk: bytes) -> str:
+    return f"sources {show(sources)}\nsdk {sdk.hex()}\nmodule {show(digest(module))}\n"
 
 
 def _c_files(folder: Path) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """
 What rules on each call of a named instance: allow, deny, or ask a person.
 
-What an instance may import was settled when it was bound. The gate rules on single calls: by tool and by model, and
-by what the operator wants to see before it happens.
+What an instance may import was settled when it was bound. The gate rules on single calls: by tool and by
+model, and by what the operator wants to see before it happens.
 """
 
 from __future__ import annotations

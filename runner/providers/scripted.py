@@ -17,7 +17,7 @@ import anyio
 
 from runner.codec import Value
 from runner.errors import ProviderError
-from runner.package.fields import Fields, count
+from runner.package.fields import FieldProblem, Fields, list_of, positive, tally
 from runner.providers.base import ModelRequest, Stop, StopReason, StreamEvent, TextDelta, Usage
 from runner.providers.script import Answer, Fault, Reply, Rule, Script, Step, load_script
 
@@ -58,6 +58,9 @@ class ScriptedProvider:
         self._script = script
         self._sleep = sleep
         self._requests = 0
+        # Numbers of requests that are being answered, and of those that a snapshot caught at it.
+        self._open: set[int] = set()
+        self._again: list[int] = []
 
     @classmethod
     def from_file(cls, path: Path, *, sleep: Sleep = anyio.sleep) -> ScriptedProvider:
@@ -76,20 +79,27 @@ class ScriptedProvider:
         Raises:
             ProviderError: If the script says so, or has no answer.
         """
-        self._requests += 1
-        for step in _steps(self._answer(request), request, self._requests):
-            if step.delay_ms:
-                await self._sleep(step.delay_ms / 1000)
-            if isinstance(step.event, Fault):
-                await self._fail(step.event)
-            else:
-                yield step.event
+        number = self._next_number()
+        self._open.add(number)
+        try:
+            for step in _steps(self._answer(request, number), request, number):
+                if step.delay_ms:
+                    await self._sleep(step.delay_ms / 1000)
+                if isinstance(step.event, Fault):
+                    await self._fail(step.event)
+                else:
+                    yield step.event
+        finally:
+            self._open.discard(number)
 
     def to_wire(self) -> Value:
         """
         How far the script has been followed, as CBOR-compatible data.
+
+        A request that is being answered counts as one that will be made again, first of all, for that is
+        what becomes of it after a restore.
         """
-        return {"requests": self._requests}
+        return {"again": sorted({*self._again, *self._open}), "requests": self._requests}
 
     def restore(self, wire: Value) -> None:
         """
@@ -99,18 +109,27 @@ class ScriptedProvider:
             FieldProblem: If that is not what `to_wire` wrote; a `ValueError`.
         """
         with Fields(wire) as fields:
-            requests = fields.required("requests", count)
-        self._requests = requests
+            requests = fields.required("requests", tally)
+            again = fields.required("again", list_of(positive))
+        if list(again) != sorted(set(again)) or (again and again[-1] > requests):
+            raise FieldProblem("again", "expected numbers of requests, ascending")
+        self._requests, self._again = requests, list(again)
 
-    def _answer(self, request: ModelRequest) -> Answer:
+    def _next_number(self) -> int:
+        if self._again:
+            return self._again.pop(0)
+        self._requests += 1
+        return self._requests
+
+    def _answer(self, request: ModelRequest, number: int) -> Answer:
         script = self._script
-        if self._requests <= len(script.turns):
-            return script.turns[self._requests - 1]
+        if number <= len(script.turns):
+            return script.turns[number - 1]
         message = request.last_user_text
         for rule in script.rules:
             if rule.applies(message):
                 return rule.answer
-        raise ProviderError(self.name, f"the script has no turn {self._requests} and no rule that applies")
+        raise ProviderError(self.name, f"the script has no turn {number} and no rule that applies")
 
     async def _fail(self, fault: Fault) -> None:
         match fault.kind:

@@ -2,7 +2,7 @@
 The effects of one instance's calls, while they run.
 
 Each call in flight is one task. Its answers, whole or in parts, go to one inbox in the order in which they
-come up. A call that is given up is cancelled and answers no more.
+come up. The effect of a call that is given up is cancelled; what it still answers is for nobody.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Effects:
     Args:
         tasks: Where the calls run; ending it ends them all.
         handlers: What they do.
-        deliver_answer: Takes each answer.
-        payload_bytes: Largest answer that the guest accepts.
+        deliver_answer: Takes each answer. Between the end of an effect and this there is no point at which
+            anything else could run, so an effect that has happened always has its answer there.
     """
 
     def __init__(
@@ -62,12 +62,10 @@ class Effects:
         tasks: TaskGroup,
         handlers: Handlers,
         deliver_answer: Callable[[Answer], Awaitable[None]],
-        payload_bytes: int,
     ) -> None:
         self._tasks = tasks
         self._handlers = handlers
         self._deliver = deliver_answer
-        self._payload_bytes = payload_bytes
         self._scopes: dict[int, anyio.CancelScope] = {}
 
     def start(self, executions: Iterable[Execution]) -> None:
@@ -96,19 +94,11 @@ class Effects:
 
     async def _run(self, call: Call, key: str, scope: anyio.CancelScope) -> None:
         async def emit(part: codec.Value) -> None:
-            await self._answer(call.number, Status.PART, part)
+            await self._deliver(Answer(call.number, Status.PART, codec.encode(part)))
 
         with scope:
             result = await self._handlers.handle(
                 call.operation, codec.decode(call.request), emit, execution=key
             )
-            await self._answer(call.number, result.status, result.payload)
+            await self._deliver(Answer(call.number, result.status, codec.encode(result.payload)))
             self._scopes.pop(call.number, None)
-
-    async def _answer(self, number: int, status: Status, value: codec.Value) -> None:
-        payload = codec.encode(value)
-        if len(payload) > self._payload_bytes:
-            problem = f"answer of {len(payload)} bytes is more than {self._payload_bytes}"
-            payload = codec.encode({"kind": "limit", "message": problem})
-            status = Status.LIMIT
-        await self._deliver(Answer(number, status, payload))

@@ -8,7 +8,6 @@ import math
 import time
 from collections import deque
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -20,14 +19,18 @@ from runner.errors import (
     DeadlineExceeded,
     EffectUncertain,
     GuestReturnedError,
+    HostExhausted,
     Interrupted,
     RunnerError,
 )
-from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.abi import DeliveryKind, LogLevel, Status
 from runner.kernel.machine import Deliver, Wake
+from runner.kernel.slice import LogLine
+from runner.kernel.state import Answer
 from runner.session.chronicle import Chronicle, Disposition, OpenGate
 from runner.session.effects import Effects, Handlers
-from runner.session.outcome import Outcome
+from runner.session.inbox import Inbox
+from runner.session.pending import Pending
 from runner.session.recording import Unrecorded
 from runner.session.recovery import CallHistory
 
@@ -36,15 +39,16 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
-    from runner.kernel.slice import LogLine
-    from runner.kernel.state import Answer
+    from runner.session.outcome import Outcome
     from runner.session.ticker import Ticker
 
 
-_MAX_WAITING_ANSWERS: Final = 64
+_RETRY_S: Final = 1
 """
-Answers that may wait for the guest; a provider that streams faster is held back.
+How long an answer waits for a process that can hold no more instances, unless something else happens.
 """
+
+_NULL: Final = codec.encode(None)
 
 
 def wall_clock_ms() -> int:
@@ -54,32 +58,27 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-@dataclass(slots=True)
-class _Pending:
+class _Unwritten(Exception):
     """
-    A delivery on its way: its tallies, and who waits for it.
+    A slice could not be written down: no failure of its delivery, but the end of the session.
     """
 
-    number: int
-    kind: DeliveryKind
-    payload: bytes
-    deadline_ms: int | None = None
-    started_s: float = 0.0
-    guest_ms: float = 0.0
-    fuel: int = 0
-    outcome: Outcome | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
+    def __init__(self, error: RunnerError) -> None:
+        super().__init__(error.message)
+        self.error = error
 
 
 class Session:
     """
-    One instance, live. An async context manager; leaving it gives up what is in flight.
+    One instance, live. An async context manager; leaving it gives up what is in flight, and waits for the
+    end of a slice that runs. It can be entered once.
 
     Deliveries are served one at a time, in the order in which they came. Answers to calls are fed to the
-    instance as they arrive, also between deliveries.
+    instance as they arrive, also between deliveries, in turn with those that wait.
 
     Args:
-        machine: The instance. The session is its only user.
+        machine: The instance. The session is its only user: until it has been left, nobody else may touch
+            the machine but `on_snapshot`.
         handlers: What its calls do.
         ticker: Clock of the machine's engine.
         on_log: Takes each line that the guest logs. Untrusted text.
@@ -89,6 +88,8 @@ class Session:
         chronicle: The instance's journal, already folded over the machine; `None` for one that leaves
             nothing behind.
         clock_ms: What `agent.now` answers.
+        answers: What `answers` of the session was from which the machine was frozen: the effects of these
+            calls are over.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Session:
         after_slice: Callable[[bool], None] | None = None,
         chronicle: Chronicle | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
+        answers: Iterable[Answer] = (),
     ) -> None:
         self.machine = machine
         self._handlers = handlers
@@ -114,35 +116,44 @@ class Session:
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
         )
         self._parked: dict[int, None] = {}
-        self._queue: deque[_Pending] = deque()
-        self._answers: deque[Answer] = deque()
+        self._queue: deque[Pending] = deque()
+        self._inbox = Inbox(machine.is_in_flight, self._tell_news, answers)
         self._news = anyio.Event()
         self._idle = anyio.Event()
-        self._open: _Pending | None = None
+        self._open: Pending | None = None
+        self._carried: Pending | None = None
         self._numbers = machine.last_delivery
         self._stack = AsyncExitStack()
         self._effects: Effects
-        self._room = anyio.Event()
         self._interrupted = False
+        self._stopping = False
+        self._stopped = anyio.Event()
+        self._left = False
+        # Whether an answer had the last turn between deliveries.
+        self._woke = False
         self.position = 0
 
     async def __aenter__(self) -> Self:
         """
-        Begin to serve; an instance that was restored with calls in flight goes on with them.
+        Begin to serve; an instance that was restored with calls in flight goes on with them, but for those
+        whose answer is there.
 
         Raises:
             EffectUncertain: If nobody knows of one of them whether it happened; nothing has been done then.
         """
-        begun = await anyio.to_thread.run_sync(self._chronicle.resume, self.machine.calls)
+        answered = {answer.call for answer in self.answers}
+        calls = [call for call in self.machine.calls if call.number not in answered]
+        begun = await anyio.to_thread.run_sync(self._chronicle.resume, calls)
         if begun.uncertain:
             raise EffectUncertain(self._chronicle.name, begun.uncertain)
         await self._stack.__aenter__()
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        limit = self.machine.limits.payload_bytes
-        self._effects = Effects(tasks, self._handlers, self._take_answer, limit)
+        self._effects = Effects(tasks, self._handlers, self._take_answer)
         if self.machine.open_delivery:
-            self._open = _Pending(self.machine.open_delivery, DeliveryKind.MESSAGE, b"")
-            self._open.started_s = time.monotonic()
+            self._open = self._carried = self._pending(
+                self.machine.open_delivery, DeliveryKind.MESSAGE, b"", None
+            )
+            self._open.begin()
         self._dispose(begun)
         tasks.start_soon(self._serve)
         self._stack.callback(tasks.cancel_scope.cancel)
@@ -152,9 +163,15 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         """
-        Give up what is in flight.
+        Give up what is in flight; who still waits for a delivery gets `Interrupted`.
         """
-        return await self._stack.__aexit__(kind, error, trace)
+        self._left = True
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            for pending in (self._open, *self._queue):
+                if pending is not None:
+                    pending.done.set()
 
     # -- for the owner ------------------------------------------------------------------------
 
@@ -172,10 +189,10 @@ class Session:
         [parked] = [other for other in self.machine.calls if other.number == call]
         write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
         self._dispose(await anyio.to_thread.run_sync(write))
-        if self._open is not None and self._open.outcome is not None:
+        if self._open is not None:
             # Whoever waited for it was told to ask a person; now it goes on.
-            self._open.outcome, self._open.done = None, anyio.Event()
-        self._news.set()
+            self._open.go_on()
+        self._tell_news()
 
     async def deliver(
         self, kind: DeliveryKind, payload: codec.Value, *, deadline_ms: int | None = None
@@ -183,30 +200,48 @@ class Session:
         """
         Hand the instance one event, and wait for its end.
 
+        Cancelled while it waits its turn, the delivery is withdrawn. Once it has begun it goes on, and only
+        its outcome is lost: a guest can't be stopped half way by somebody who has gone.
+
         Args:
             kind: Why.
             payload: Any codec value.
-            deadline_ms: Wall time for all of it, waiting included; `None` for no bound on waiting.
+            deadline_ms: Wall time for all of it from its first slice on, waiting for answers included;
+                `None` for no bound on waiting.
 
         Raises:
             TypeError: If the payload is no codec value.
+            Interrupted: If the session is left before the delivery has ended.
         """
         data = codec.encode(payload)
+        if self._left:
+            raise Interrupted
         self._numbers += 1
-        pending = _Pending(self._numbers, kind, data, deadline_ms)
+        pending = self._pending(self._numbers, kind, data, deadline_ms)
         self._queue.append(pending)
-        self._news.set()
-        return await self._await(pending)
+        self._tell_news()
+        try:
+            return await self._await(pending)
+        finally:
+            if pending in self._queue:
+                self._queue.remove(pending)
 
     async def finish_open(self, *, deadline_ms: int | None = None) -> Outcome | None:
         """
-        Wait for the delivery that was open when the instance was restored; `None` if none was.
+        Wait for the delivery that was open when the instance was restored, whether or not it has ended
+        meanwhile, or for the one that is open now; `None` if there is none.
+
+        Raises:
+            Interrupted: If the session is left before the delivery has ended.
         """
-        if self._open is None:
+        pending = self._carried or self._open
+        if pending is None:
             return None
-        self._open.deadline_ms = deadline_ms
-        self._news.set()
-        return await self._await(self._open)
+        pending.deadline_ms = deadline_ms
+        self._tell_news()
+        outcome = await self._await(pending)
+        self._carried = None
+        return outcome
 
     async def drain(self) -> None:
         """
@@ -214,21 +249,51 @@ class Session:
         can move the instance on.
         """
         idle = self._idle
-        self._news.set()
+        self._tell_news()
         await idle.wait()
 
     def interrupt(self) -> None:
         """
-        End the open delivery now, whether the guest runs or waits; its outcome is `Interrupted`.
+        End the open delivery now, whether the guest runs or waits, and every one after it; their outcome is
+        `Interrupted`.
 
         Ends the slices of every instance that shares the engine. Call it from the event loop.
         """
         self._interrupted = True
         self.machine.program.engine.interrupt()
-        self._news.set()
+        self._tell_news()
+
+    async def stop(self) -> None:
+        """
+        Feed the instance nothing more; returns when no slice runs, and none will.
+
+        Effects go on until the session is left, and what they answer is among `answers`: so the instance can
+        be frozen now with nothing of it given up.
+        """
+        self._stopping = True
+        self._tell_news()
+        await self._stopped.wait()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """
+        Answers of effects that are over which the guest has not got yet.
+
+        They belong to a snapshot as the calls do, or their effects would happen again after a restore.
+        """
+        return self._inbox.whole
+
+    def _pending(self, number: int, kind: DeliveryKind, data: bytes, deadline_ms: int | None) -> Pending:
+        return Pending(
+            number=number,
+            kind=kind,
+            payload=data,
+            timeout_ms=self.machine.limits.timeout_ms,
+            deadline_ms=deadline_ms,
+        )
 
     @staticmethod
-    async def _await(pending: _Pending) -> Outcome:
+    async def _await(pending: Pending) -> Outcome:
         await pending.done.wait()
         if pending.outcome is None:
             raise Interrupted
@@ -236,20 +301,19 @@ class Session:
 
     # -- serving ------------------------------------------------------------------------------
 
+    def _tell_news(self) -> None:
+        self._news.set()
+
     async def _take_answer(self, answer: Answer) -> None:
         if answer.status != Status.PART:
             if self._chronicle.writes_at_once(answer.call):
                 await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
             else:
                 self._chronicle.receipt(answer)
-        while len(self._answers) >= _MAX_WAITING_ANSWERS:
-            self._room = anyio.Event()
-            await self._room.wait()
-        self._answers.append(answer)
-        self._news.set()
+        await self._inbox.put(answer)
 
     async def _serve(self) -> None:
-        while True:
+        while not self._stopping:
             self._news = anyio.Event()
             if self._open is not None and (failure := self._overdue(self._open)):
                 await self._abandon(self._open, failure)
@@ -260,10 +324,11 @@ class Session:
                 if not self._effects.running:
                     self._idle.set()
                     self._idle = anyio.Event()
-                with anyio.move_on_after(self._patience_s()):
+                with anyio.move_on_after(self._open.patience_s if self._open else math.inf):
                     await self._news.wait()
+        self._stopped.set()
 
-    async def _abandon(self, pending: _Pending, failure: RunnerError) -> None:
+    async def _abandon(self, pending: Pending, failure: RunnerError) -> None:
         result = self.machine.abandon(failure)
         write = partial(self._chronicle.abandon, pending.number, failure, result, self.machine)
         await anyio.to_thread.run_sync(write)
@@ -276,70 +341,111 @@ class Session:
         pending = self._open
         if pending is None or not self._parked or self._effects.running or pending.outcome:
             return
-        failure = ApprovalPending(self._chronicle.name, tuple(self._parked))
-        pending.outcome = self._outcome(pending, failure=failure)
-        pending.done.set()
+        pending.settle(failure=ApprovalPending(self._chronicle.name, tuple(self._parked)))
 
     def _dispose(self, what: Disposition) -> None:
         self._effects.start(what.execute)
-        self._answers.extend(what.feed)
+        self._inbox.add(what.feed)
         self._parked.update(dict.fromkeys(what.parked))
 
-    def _overdue(self, pending: _Pending) -> RunnerError | None:
+    def _overdue(self, pending: Pending) -> RunnerError | None:
         """
         Why the open delivery may not go on, or `None`.
         """
-        if not self.machine.open_delivery:
-            return None
         if self._interrupted:
             return Interrupted()
-        if pending.deadline_ms is not None and self._spent_ms(pending) >= pending.deadline_ms:
-            return self._deadline_error(pending)
-        if pending.guest_ms >= self.machine.limits.timeout_ms:
-            return self._timeout_error(pending)
-        return None
+        return pending.deadline_error if pending.is_overdue else None
 
     def _next_input(self) -> Input | None:
-        while self._answers:
-            answer = self._answers.popleft()
-            self._room.set()
-            # Its call may have been given up meanwhile: then nobody waits for it.
-            if self.machine.is_in_flight(answer.call):
-                return Wake(answer, self._clock_ms())
+        if self._open is None and self._queue and (self._woke or not self._inbox):
+            return self._begin(self._queue.popleft())
+        # Between deliveries an interrupt would only lose an answer: nobody waits for what it ends.
+        if self._open is not None or not self._interrupted:
+            answer = self._inbox.take()
+            if answer is not None:
+                return Wake(self._fitting(answer), self._clock_ms())
         if self._open is None and self._queue:
-            self._open = pending = self._queue.popleft()
-            pending.started_s = time.monotonic()
-            return Deliver(pending.number, pending.kind, pending.payload, self._clock_ms())
+            return self._begin(self._queue.popleft())
         return None
 
+    def _begin(self, pending: Pending) -> Deliver:
+        self._open = pending
+        pending.begin()
+        return Deliver(pending.number, pending.kind, pending.payload, self._clock_ms())
+
+    def _fitting(self, answer: Answer) -> Answer:
+        """
+        The answer, or what the guest gets in place of one that is too large for it.
+        """
+        bound = self.machine.limits.payload_bytes
+        size_bytes = len(answer.payload)
+        if size_bytes <= bound:
+            return answer
+        # What was too large may have been a part of a longer one.
+        self._effects.give_up([answer.call])
+        for message in (f"answer of {size_bytes} bytes is more than {bound}", "too large"):
+            error = codec.encode({"kind": "limit", "message": message})
+            if len(error) <= bound:
+                return Answer(answer.call, Status.LIMIT, error)
+        return Answer(answer.call, Status.LIMIT, _NULL)
+
     async def _step(self, event: Input) -> None:
-        allowance_ms = self._allowance_ms()
         pending = self._open
-        started_s = time.monotonic()
+        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
         try:
-            result, disposition = await anyio.to_thread.run_sync(
-                partial(self._run_slice, event, allowance_ms)
+            result, guest_ms, disposition = await anyio.to_thread.run_sync(
+                self._run_slice, event, allowance_ms
             )
+        except _Unwritten as unwritten:
+            raise unwritten.error from unwritten
         except RunnerError as error:
-            self._refuse(error)
+            await self._refused(event, error)
             return
+        except anyio.get_cancelled_exc_class():
+            # Before the slice began: later than that, its end is waited for.
+            if isinstance(event, Wake):
+                self._inbox.put_back([event.answer])
+            raise
+        self._woke = pending is None
         if pending is not None:
-            pending.guest_ms += (time.monotonic() - started_s) * 1000
+            pending.guest_ms += guest_ms
             pending.fuel += result.fuel
         self.position += 1
         self._apply(result, disposition)
 
-    def _run_slice(self, event: Input, allowance_ms: int) -> tuple[StepResult, Disposition]:
+    def _run_slice(self, event: Input, allowance_ms: int) -> tuple[StepResult, float, Disposition]:
         with self._ticker.guest_runs():
+            started_s = time.monotonic()
             result = self.machine.step(event, deadline_ms=allowance_ms)
-        return result, self._chronicle.slice(event, result, self.machine)
+            guest_ms = (time.monotonic() - started_s) * 1000
+        try:
+            return result, guest_ms, self._chronicle.slice(event, result, self.machine)
+        except RunnerError as error:
+            raise _Unwritten(error) from error
+
+    async def _refused(self, event: Input, error: RunnerError) -> None:
+        """
+        The machine did not take an input, and has not changed.
+        """
+        if isinstance(event, Deliver):
+            self._settle(failure=error)
+            return
+        if not isinstance(error, HostExhausted):
+            raise error
+        # An answer must not get lost because there is no room for its guest just now.
+        self._inbox.put_back([event.answer])
+        with anyio.move_on_after(_RETRY_S):
+            await self._news.wait()
 
     def _apply(self, result: StepResult, disposition: Disposition) -> None:
         for line in result.logs:
             self._on_log(line)
+        if result.logs_dropped:
+            lost = f"{result.logs_dropped} more log lines of the agent were dropped"
+            self._on_log(LogLine(LogLevel.WARNING, lost))
         self._give_up((*result.cancelled, *result.abandoned))
         self._dispose(disposition)
-        self._answers.extendleft(reversed(result.undone))
+        self._inbox.put_back(result.undone)
         if result.failure is not None and result.failed_delivery:
             self._settle(failure=self._explain(result.failure))
         elif result.reply is not None:
@@ -353,77 +459,20 @@ class Session:
         if self._after_slice is not None:
             self._after_slice(result.reply is not None or result.failed_delivery > 0)
 
-    def _explain(self, failure: RunnerError) -> RunnerError:
-        """
-        A deadline as the user stated it: the kernel only knows what was left of it.
-        """
-        if not isinstance(failure, DeadlineExceeded) or self._open is None:
-            return failure
-        if self._spent_ms(self._open) >= (self._open.deadline_ms or math.inf):
-            return self._deadline_error(self._open)
-        return self._timeout_error(self._open)
-
-    def _settle(self, *, result: codec.Value = None, failure: RunnerError | None = None) -> None:
-        pending, self._open = self._open, None
-        if pending is None:
-            return
-        pending.outcome = self._outcome(pending, result=result, failure=failure)
-        pending.done.set()
-
-    def _outcome(
-        self, pending: _Pending, *, result: codec.Value = None, failure: RunnerError | None = None
-    ) -> Outcome:
-        return Outcome(
-            delivery=pending.number,
-            result=result,
-            failure=failure,
-            fuel=pending.fuel,
-            guest_ms=pending.guest_ms,
-            wall_ms=self._spent_ms(pending),
-        )
-
     def _give_up(self, calls: Iterable[int]) -> None:
         for call in calls:
             self._parked.pop(call, None)
         self._effects.give_up(calls)
 
-    def _refuse(self, error: RunnerError) -> None:
+    def _explain(self, failure: RunnerError) -> RunnerError:
         """
-        The machine would not take an input, and has not changed: only a delivery can be at fault.
+        A deadline as the owner stated it: the kernel only knows what was left of it.
         """
-        self._settle(failure=error)
+        if isinstance(failure, DeadlineExceeded) and self._open is not None:
+            return self._open.deadline_error
+        return failure
 
-    # -- wall time ----------------------------------------------------------------------------
-
-    @staticmethod
-    def _spent_ms(pending: _Pending) -> float:
-        return (time.monotonic() - pending.started_s) * 1000
-
-    def _allowance_ms(self) -> int:
-        """
-        How long the next slice may run: what is left of the delivery's timeout and deadline.
-        """
-        pending = self._open
-        if pending is None:
-            return self.machine.limits.timeout_ms
-        left_ms = self.machine.limits.timeout_ms - pending.guest_ms
-        if pending.deadline_ms is not None:
-            left_ms = min(left_ms, pending.deadline_ms - self._spent_ms(pending))
-        return max(1, math.ceil(left_ms))
-
-    def _patience_s(self) -> float:
-        """
-        How long to wait for news before the open delivery's deadline is over.
-        """
-        if self._open is None or self._open.deadline_ms is None:
-            return math.inf
-        return max(0.0, (self._open.deadline_ms - self._spent_ms(self._open)) / 1000)
-
-    def _timeout_error(self, pending: _Pending) -> DeadlineExceeded:
-        bound_ms = self.machine.limits.timeout_ms
-        return DeadlineExceeded("timeout_ms", max(bound_ms, math.ceil(pending.guest_ms)), bound_ms)
-
-    @staticmethod
-    def _deadline_error(pending: _Pending) -> DeadlineExceeded:
-        bound_ms = pending.deadline_ms or 0
-        return DeadlineExceeded("deadline_ms", max(bound_ms, math.ceil(Session._spent_ms(pending))), bound_ms)
+    def _settle(self, *, result: codec.Value = None, failure: RunnerError | None = None) -> None:
+        pending, self._open = self._open, None
+        if pending is not None:
+            pending.settle(result=result, failure=failure)

@@ -113,6 +113,9 @@ def from_bits(bits: bytes) -> float:
 
 def _check_delivery(delivery: OpenDelivery, state: MachineState) -> None:
     _need_count(delivery.number, "delivery.number", low=1, high=state.last_delivery)
+    if not state.calls:
+        # An instance that was frozen like this could only wait, for ever.
+        _fail("a delivery is open with no call in flight")
     _need_count(delivery.fuel, "delivery.fuel")
     _check_mind(delivery.before, "delivery.before")
     _check_calls(delivery.calls_before, state, "delivery.calls_before")

@@ -1,49 +1,71 @@
 """
-What the host holds for an instance beside its machine: notes, usage, how far the script was followed.
+What the host holds for one instance, and how a snapshot carries it.
 
-Like the mind, it is a function of the journal: folded over receipts, so that nothing of it can be lost or
-kept twice when a process dies.
+Input: a snapshot, which anyone may have written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from runner import codec
 from runner.capabilities.usage import UsageMeter
+from runner.digest import SIZE_BYTES
 from runner.errors import JournalCorrupt, SnapshotCorrupt
-from runner.journal.records import Receipt, Slice
+from runner.journal import wire
 from runner.kernel.abi import Status
+from runner.kernel.state import Answer
 from runner.memory.notes import InMemoryNotes
-from runner.providers.base import Usage
+from runner.package.fields import FieldProblem, Fields, anything, kind_of, list_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from runner.codec import Value
-    from runner.journal.records import Intent, Record
+    from runner.journal.records import Record
     from runner.kernel.state import Call
     from runner.providers.scripted import ScriptedProvider
 
-_T = TypeVar("_T")
-_ASKS: Final = frozenset({"llm.chat", "llm.complete"})
+
+class HostPart(NamedTuple):
+    """
+    The host's part of a snapshot, checked for its shape.
+
+    Attributes:
+        agent: Digest of the agent's file, to find it by.
+        answers: Answers of effects that are over, which the guest has not got yet.
+        notes: The instance's notes.
+        provider: How far the provider has been followed.
+        usage: What the instance has used.
+        history: What is known of its calls in flight, when it comes from a journal.
+    """
+
+    agent: bytes
+    answers: tuple[Answer, ...]
+    notes: InMemoryNotes
+    provider: Value
+    usage: UsageMeter
+    history: tuple[Record, ...] = ()
 
 
 @dataclass(slots=True)
 class Held:
     """
-    The host's part of one instance.
+    What the host holds for an instance.
 
     Attributes:
-        provider: Answers its model calls; `None` where nothing will be asked.
-        notes: Its notes.
-        usage: Its totals.
+        provider: Answers for models; `None` where nothing will be asked.
+        notes: The instance's notes.
+        usage: What the instance has used.
+        answers: Answers that a snapshot carried, for the session to begin with.
     """
 
     provider: ScriptedProvider | None
     notes: InMemoryNotes = field(default_factory=InMemoryNotes)
     usage: UsageMeter = field(default_factory=UsageMeter)
+    answers: tuple[Answer, ...] = ()
 
     @property
     def providers(self) -> dict[str, ScriptedProvider]:
@@ -52,32 +74,44 @@ class Held:
         """
         return {self.provider.name: self.provider} if self.provider else {}
 
-    def to_wire(self) -> dict[str, Value]:
+    def to_wire(
+        self, agent: bytes, answers: Iterable[Answer] = (), history: Iterable[Record] = ()
+    ) -> dict[str, Value]:
         """
-        All of it, as a snapshot carries it.
-        """
-        # Without a provider, what was asked so far is what ended.
-        followed = self.provider.to_wire() if self.provider else {"requests": self.usage.calls}
-        return {"notes": self.notes.to_wire(), "provider": followed, "usage": self.usage.to_wire()}
-
-    def take_back(self, wire: dict[str, Value], origin: Path) -> None:
-        """
-        Go on with what `to_wire` gave.
+        The host's part of a snapshot.
 
         Args:
-            wire: That.
-            origin: Where it comes from, for errors.
+            agent: Digest of the agent's file.
+            answers: What the session has not handed over yet.
+            history: What a journal says of calls in flight.
+        """
+        # Without a provider, what was asked so far is what ended.
+        followed = self.provider.to_wire() if self.provider else {"again": [], "requests": self.usage.calls}
+        return {
+            "agent": agent,
+            "answers": [
+                {"call": answer.call, "payload": answer.payload, "status": int(answer.status)}
+                for answer in answers
+            ],
+            "history": [wire.encode(record) for record in history],
+            "notes": self.notes.to_wire(),
+            "provider": followed,
+            "usage": self.usage.to_wire(),
+        }
+
+    def take_back(self, part: HostPart, path: Path) -> None:
+        """
+        Go on with what a snapshot holds.
 
         Raises:
-            SnapshotCorrupt: If it is something else.
+            SnapshotCorrupt: If the provider can't be where it says.
         """
         try:
-            self.notes = InMemoryNotes.from_wire(wire["notes"])
             if self.provider is not None:
-                self.provider.restore(wire["provider"])
-            self.usage = UsageMeter.from_wire(wire["usage"])
-        except (KeyError, ValueError) as error:
-            raise SnapshotCorrupt(f"what the host held is not readable: {error}", path=str(origin)) from error
+                self.provider.restore(part.provider)
+        except FieldProblem as error:
+            raise _unreadable(error, path) from error
+        self.notes, self.usage, self.answers = part.notes, part.usage, part.answers
 
     def copy(self) -> Held:
         """
@@ -87,75 +121,90 @@ class Held:
         return Held(None, notes, UsageMeter.from_wire(self.usage.to_wire()))
 
 
-class HeldFold:
+def read_host_part(host: Value, calls: Iterable[Call], path: Path) -> HostPart:
     """
-    Brings the host's part up to a journal.
+    The host's part of a snapshot.
 
     Args:
-        held: At the state after the records before.
-        instance: Name, for errors.
-    """
+        host: As `Held.to_wire` wrote it.
+        calls: Calls in flight in that snapshot.
+        path: Where it comes from, for errors.
 
-    def __init__(self, held: Held, instance: str) -> None:
-        self.held = held
-        self._instance = instance
-        self._calls: dict[int, tuple[str, bytes]] = {}
-
-    def fork(self) -> HeldFold:
-        """
-        The same over a copy.
-        """
-        other = HeldFold(self.held.copy(), self._instance)
-        other._calls = dict(self._calls)
-        return other
-
-    def learn(self, record: Record) -> None:
-        """
-        Take in which calls were made, of a record whose outcome is in the snapshot already.
-        """
-        if isinstance(record, Slice):
-            self.learn_calls(record.calls)
-
-    def learn_calls(self, calls: Iterable[Call | Intent]) -> None:
-        """
-        Take in calls that were made.
-        """
-        self._calls.update((call.number, (call.operation, call.request)) for call in calls)
-
-    def note(self, seq: int, record: Record) -> None:
-        """
-        Take in the next record.
-
-        Raises:
-            JournalCorrupt: If a receipt does not follow from what came before it.
-        """
-        self.learn(record)
-        if isinstance(record, Receipt) and record.call in self._calls:
-            operation, request = self._calls[record.call]
-            self._apply(seq, operation, codec.decode(request), record)
-
-    def _apply(self, seq: int, operation: str, request: Any, receipt: Receipt) -> None:
-        answer = codec.decode(receipt.payload)
-        done = receipt.status == Status.OK
-        if operation in _ASKS and receipt.status in (Status.OK, Status.FAILED):
-            usage = answer.get("usage", {}) if done else {}
-            self.held.usage.add(Usage(usage.get("input_tokens"), usage.get("output_tokens")))
-            if self.held.provider is not None:
-                self.held.provider.restore({"requests": self.held.usage.calls})
-        elif operation == "memory.save" and done:
-            if _at_once(self.held.notes.save(request["title"], request["content"])) != answer["id"]:
-                raise JournalCorrupt(self._instance, seq, "a note that was kept under another name")
-        elif operation == "memory.forget" and done:
-            _at_once(self.held.notes.forget(request["id"]))
-
-
-def _at_once(work: Coroutine[Any, Any, _T]) -> _T:
-    """
-    What a coroutine that waits for nothing returns.
+    Raises:
+        SnapshotCorrupt: If it is not what `Held.to_wire` writes.
     """
     try:
-        work.send(None)
-    except StopIteration as end:
-        return end.value  # type: ignore[no-any-return]
-    msg = "notes in memory have nothing to wait for"
-    raise AssertionError(msg)
+        with Fields(host) as fields:
+            return HostPart(
+                agent=fields.required("agent", _digest),
+                answers=_answers(fields.required("answers", list_of(_answer)), calls),
+                notes=InMemoryNotes.from_wire(fields.required("notes", anything)),
+                provider=fields.required("provider", anything),
+                usage=UsageMeter.from_wire(fields.required("usage", anything)),
+                history=_history(fields.required("history", list_of(_bytes)), path),
+            )
+    except FieldProblem as error:
+        raise _unreadable(error, path) from error
+
+
+def _history(packed: Iterable[bytes], path: Path) -> tuple[Record, ...]:
+    try:
+        return tuple(wire.decode(data, name=str(path), seq=seq) for seq, data in enumerate(packed))
+    except JournalCorrupt as error:
+        raise SnapshotCorrupt(f"its history is not readable: {error.message}", path=str(path)) from error
+
+
+def _unreadable(problem: FieldProblem, path: Path) -> SnapshotCorrupt:
+    return SnapshotCorrupt(f"what the host held is not readable: {problem}", path=str(path))
+
+
+def _digest(value: Value, at: str) -> bytes:
+    if len(_bytes(value, at)) != SIZE_BYTES:
+        raise FieldProblem(at, f"expected {SIZE_BYTES} bytes")
+    return bytes(value)
+
+
+def _bytes(value: Value, at: str) -> bytes:
+    if not isinstance(value, bytes):
+        raise FieldProblem(at, f"expected bytes, found {kind_of(value)}")
+    return value
+
+
+def _answer(value: Value, at: str) -> Answer:
+    with Fields(value, at) as fields:
+        return Answer(
+            fields.required("call", _number),
+            fields.required("status", _status),
+            fields.required("payload", _payload),
+        )
+
+
+def _number(value: Value, at: str) -> int:
+    if type(value) is not int:
+        raise FieldProblem(at, f"expected an integer, found {kind_of(value)}")
+    return value
+
+
+def _status(value: Value, at: str) -> Status:
+    try:
+        return Status(_number(value, at))
+    except ValueError as error:
+        raise FieldProblem(at, "expected a status of the ABI") from error
+
+
+def _payload(value: Value, at: str) -> bytes:
+    try:
+        codec.decode(_bytes(value, at))
+    except codec.CodecError as error:
+        raise FieldProblem(at, str(error)) from error
+    return bytes(value)
+
+
+def _answers(answers: tuple[Answer, ...], calls: Iterable[Call]) -> tuple[Answer, ...]:
+    """
+    The answers, if they are to calls in flight, and each call's last one ends it.
+    """
+    last = {answer.call: answer.status for answer in answers}
+    if Status.PART in last.values() or not last.keys() <= {call.number for call in calls}:
+        raise FieldProblem("answers", "expected whole answers to calls in flight")
+    return answers

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from runner import codec
 from runner.cache import BlobCache, default_cache_root, next_number
+from runner.digest import digest
 from runner.errors import Interrupted
 from runner.kernel.admission import Admitted, admit
 from runner.kernel.boot import boot
@@ -63,12 +64,20 @@ class Host:
         self.engine = Engine(settings)
         self.ticker = Ticker(self.engine)
 
-    def load(self, path: Path, *, progress: Progress | None = None) -> AgentPackage:
+    def load(
+        self, path: Path, *, may_compile: bool = False, progress: Progress | None = None
+    ) -> AgentPackage:
         """
-        The agent at a path, compiled from its source if it has to be.
+        The agent at a path.
+
+        Args:
+            path: A folder or file.
+            may_compile: Whether a C agent that is not built, or out of date, is compiled. A compiler is
+                no sandbox, so this takes a person's word for that source.
+            progress: Gets the compiler's warnings.
 
         Raises:
-            RunnerError: If there is no well-formed agent there, or it can't be built.
+            RunnerError: If there is no well-formed agent there, or it is not built, or can't be.
         """
 
         def build(folder: Path) -> Path:
@@ -77,7 +86,17 @@ class Host:
 
             return build_agent(folder, progress=progress)
 
-        return load_agent(path, assemble=lambda text: assemble_wat(text, path=str(path)), build=build)
+        def sdk() -> bytes:
+            from runner.build.sdk import sdk_digest  # noqa: PLC0415 - as above
+
+            return sdk_digest()
+
+        return load_agent(
+            path,
+            assemble=lambda text: assemble_wat(text, path=str(path)),
+            build=build if may_compile else None,
+            sdk=sdk,
+        )
 
     def admit(self, wasm: bytes) -> Admitted:
         """
@@ -151,18 +170,22 @@ class Host:
             raise errors[0]
         return results[0]
 
-    def remember_agent(self, key: bytes, packed: bytes) -> None:
+    def remember_agent(self, packed: bytes) -> None:
         """
         Keep an agent's file, so that a snapshot of it can be restored without naming it again.
         """
-        self.cache.get_or_make(_AGENT_KIND, key, lambda: packed)
+        self.cache.get_or_make(_AGENT_KIND, digest(packed), lambda: packed)
 
-    def recall_agent(self, key: bytes) -> bytes | None:
+    def recall_agent(self, agent: bytes) -> bytes | None:
         """
-        The file that `remember_agent` kept, or `None`.
+        The file that `remember_agent` kept, by its digest; `None` when there is none.
         """
-        entry = self.cache.get(_AGENT_KIND, key)
-        return entry.read_bytes() if entry else None
+        entry = self.cache.get(_AGENT_KIND, agent)
+        packed = None if entry is None else entry.read_bytes()
+        if packed is not None and digest(packed) != agent:
+            self.cache.discard(_AGENT_KIND, agent)
+            return None
+        return packed
 
     def next_generation(self, key: bytes) -> int:
         """

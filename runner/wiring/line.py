@@ -21,7 +21,8 @@ from runner.package.agent import AgentPackage, unpack
 from runner.policy.grants import Grants
 from runner.session.folding import Fold
 from runner.session.recovery import Await, Unknown
-from runner.wiring.held import Held, HeldFold
+from runner.wiring.held import Held, read_host_part
+from runner.wiring.held_fold import HeldFold
 from runner.wiring.prepare import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -280,7 +281,8 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
         )
         if machine.digest() != memo.digest:
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
-        held.take_back(memo.host, Path(line.name))
+        origin = Path(line.name)
+        held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
     start = memo.position if memo else 1
     if memo is not None and line.has_origin and start == 1:
         # What was known when its snapshot was taken is in the snapshot already.

@@ -7,32 +7,29 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from runner.digest import digest as file_digest
 from runner.digest import show
-from runner.errors import JournalCorrupt, SnapshotCorrupt, UsageError
-from runner.journal import StateDirectory, wire
-from runner.journal.records import Abandoned, Born, Delivery, SnapshotTaken, Stopped, Wake, Woken
+from runner.errors import UsageError
+from runner.journal import StateDirectory
+from runner.journal.records import Abandoned, Born, Delivery, Receipt, SnapshotTaken, Stopped, Wake, Woken
+from runner.kernel.abi import Status
 from runner.kernel.machine import Machine
-from runner.session.recovery import CallHistory
 from runner.session.session import wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import write as write_snapshot
 from runner.wiring.line import ORIGIN, Memo, journal_of, line_of
-from runner.wiring.named import SEED_BYTES, born_of
+from runner.wiring.named import born_of
+from runner.wiring.thaw import SEED_BYTES, describe_restore
 
 if TYPE_CHECKING:
-    from runner.codec import Value
     from runner.journal.records import Record
+    from runner.wiring.held import HostPart
     from runner.wiring.host import Host
     from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
     from runner.wiring.prepare import Prepared
-
-HISTORY_KEY: Final = "history"
-"""
-Where a snapshot file keeps the last record of each call in flight, so that nothing is done twice after it.
-"""
 
 
 def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, deterministic: bool) -> int:
@@ -128,7 +125,7 @@ def freeze(past: Past) -> Snapshot:
         position=past.fold.position,
         created_at_ms=wall_clock_ms(),
         state=machine.freeze(),
-        host={**past.held.to_wire(), HISTORY_KEY: [wire.encode(record) for record in known]},
+        host=past.held.to_wire(file_digest(past.line.packed), history=known),
         memory_digest=machine.digest(),
     )
 
@@ -143,34 +140,12 @@ def write_frozen(past: Past, path: Path, *, sync: bool = True) -> dict[str, Any]
     return {"path": str(path), **asdict(write_snapshot(path, freeze(past), sync=sync))}
 
 
-def history_of(snapshot: Snapshot, origin: str) -> CallHistory:
-    """
-    What a snapshot knows of its calls in flight.
-
-    Raises:
-        SnapshotCorrupt: If it is not readable.
-    """
-    history = CallHistory()
-    for record in _known(snapshot, origin):
-        history.note(record)
-    return history
-
-
-def _known(snapshot: Snapshot, origin: str) -> list[Record]:
-    packed: Value = snapshot.host.get(HISTORY_KEY, [])
-    if not isinstance(packed, list) or not all(isinstance(data, bytes) for data in packed):
-        raise SnapshotCorrupt("its history is no list of records", path=origin)
-    try:
-        return [wire.decode(data, name=origin, seq=seq) for seq, data in enumerate(packed)]
-    except JournalCorrupt as error:
-        raise SnapshotCorrupt(f"its history is not readable: {error.message}", path=origin) from error
-
-
 def adopt_snapshot(
     state: StateDirectory,
     host: Host,
     name: str,
     snapshot: Snapshot,
+    part: HostPart,
     prepared: Prepared,
     *,
     options: Options,
@@ -184,6 +159,7 @@ def adopt_snapshot(
         host: Counts how often the snapshot was restored here.
         name: Its name.
         snapshot: Read and checked to be of `prepared`.
+        part: What the host held for it.
         prepared: Its agent, under the operator's grants and limits.
         options: Grants, limits, and whether the old stream of randomness goes on.
         ask: What a person must approve at each call.
@@ -191,19 +167,21 @@ def adopt_snapshot(
     Raises:
         RunnerError: If the name is taken or none, or the snapshot does not fit the limits.
     """
-    known = _known(snapshot, name)
-    machine = Machine.thaw(prepared.program, prepared.image, prepared.limits, snapshot.state)
-    if machine.digest() != snapshot.memory_digest:
-        raise SnapshotCorrupt("its memory digest is another")
-    before = snapshot.state.restored
-    key = snapshot.memory_digest + snapshot.position.to_bytes(8, "little")
+    # Whether it fits the limits is found out before anything is written.
+    Machine.thaw(prepared.program, prepared.image, prepared.limits, snapshot.state)
+    restored = describe_restore(host, snapshot, deterministic=options.deterministic)
     woken = Woken(
-        count=(before.count if before else 0) + 1,
-        generation=1 if options.deterministic else host.next_generation(key),
-        at_ms=snapshot.created_at_ms if options.deterministic else wall_clock_ms(),
+        count=restored.count,
+        generation=restored.generation,
+        at_ms=restored.at_ms,
         entropy=b"" if options.deterministic else os.urandom(SEED_BYTES),
     )
-    held = {key: value for key, value in snapshot.host.items() if key != HISTORY_KEY}
-    memo = Memo(1, snapshot.state, held, snapshot.memory_digest)
+    # Effects that were over when it was taken are over for its heir too.
+    over = [
+        Receipt(call=answer.call, execution="", status=int(answer.status), payload=answer.payload)
+        for answer in part.answers
+        if answer.status != Status.PART
+    ]
+    memo = Memo(1, snapshot.state, {**snapshot.host, "answers": [], "history": []}, snapshot.memory_digest)
     born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
-    _create(state, name, born, prepared.packed, memo, [*known, woken])
+    _create(state, name, born, prepared.packed, memo, [*part.history, *over, woken])

@@ -9,17 +9,18 @@ import secrets
 import signal
 import threading
 from dataclasses import asdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from anyio import TASK_STATUS_IGNORED
 
 from runner.capabilities.standard import standard_handlers
-from runner.digest import show
-from runner.errors import SnapshotCorrupt, SnapshotIncompatible, UsageError
+from runner.digest import digest, show
+from runner.errors import EffectError, RunnerError, UsageError
 from runner.kernel.abi import DeliveryKind
+from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
-from runner.kernel.state import Restored
-from runner.package.agent import AgentPackage, unpack
 from runner.session.chronicle import Chronicle, OpenGate
 from runner.session.recording import Unrecorded
 from runner.session.recovery import Await, CallHistory, Unknown
@@ -27,23 +28,27 @@ from runner.session.session import Session, wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import read as read_snapshot
 from runner.snapshot import write as write_snapshot
-from runner.wiring.held import Held
+from runner.wiring.held import Held, read_host_part
 from runner.wiring.host import Host
 from runner.wiring.models import model_of, provider_of
 from runner.wiring.options import Options, Report
-from runner.wiring.prepare import Prepared, agent_key, prepare_under
+from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.stopwatch import Stopwatch
+from runner.wiring.thaw import SEED_BYTES, check_snapshot, describe_restore, recall_agent, thaw
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from anyio.abc import TaskStatus
 
     from runner.capabilities.base import Handlers
     from runner.codec import Value
     from runner.session.outcome import Outcome
+    from runner.wiring.held import HostPart
 
-_SEED_BYTES: Final = 32
-_NO_INPUT: Final = object()
+_Event = tuple[DeliveryKind, "Value"]
+_MEMORY: Final = "memory_bytes"
 
 
 def run_agent(path: Path, value: Value, options: Options) -> Report:
@@ -51,130 +56,80 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
     Start an instance of the agent at `path`, deliver one message, and report.
 
     Raises:
-        RunnerError: Why it could not be started, or how the delivery failed. A snapshot that was asked for
-            is written all the same once the instance had started.
+        RunnerError: Why it could not be started, how the delivery failed, or why the snapshot that was asked
+            for could not be written. One is written all the same when the delivery failed.
     """
     clock = Stopwatch()
-    provider = provider_of(options)
+    held = Held(provider_of(options))
     host = Host(options.cache)
     prepared = prepare_under(host, host.load(path), options)
     machine = Machine(
         prepared.program,
         prepared.image,
         prepared.limits,
-        entropy=os.urandom(_SEED_BYTES),
+        entropy=os.urandom(SEED_BYTES),
         keeps_snapshots=options.snapshot is not None,
     )
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, Held(provider), clock)
-    return anyio.run(live.serve, value)
+    live = _Live(host, prepared, machine, options, held, clock)
+    return anyio.run(live.serve, [(DeliveryKind.MESSAGE, value)])
 
 
 def restore_snapshot(path: Path, value: Value | None, options: Options, agent: Path | None = None) -> Report:
     """
     Go on with the instance in a snapshot: finish what was open, tell it that it was restored, and deliver.
 
+    The first of these that fails ends it: a message that comes after it is not delivered.
+
     Args:
         path: The snapshot.
         value: The message, or `None` when there is none: then the report is of what was open, or of the
-            restore event.
+            restore event if nothing was.
         options: Choices; grants and limits are the operator's, nothing of them comes from the snapshot.
         agent: The agent; needed where this host has not run it before.
 
     Raises:
         SnapshotCorrupt: If the file is damaged.
-        SnapshotIncompatible: If it is not of this agent.
+        SnapshotIncompatible: If it is not of this agent, or not of one with these grants.
         RunnerError: As for `run_agent`.
     """
     clock = Stopwatch()
     held = Held(provider_of(options))
     host = Host(options.cache)
-    snapshot = read_snapshot(path)
-    prepared = prepare_under(host, agent_of(host, snapshot, agent, path), options)
-    check_identity(snapshot, prepared)
-    machine = _thaw(host, snapshot, prepared, options)
-    held.take_back(snapshot.host, path)
+    # A manifest can only lower the bound, so what is larger than this fits no instance.
+    snapshot = read_snapshot(path, max_memory_bytes=options.limits.get(_MEMORY, Limits().memory_bytes))
+    part = read_host_part(snapshot.host, snapshot.state.calls, path)
+    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
+    prepared = prepare_under(host, package, options)
+    check_snapshot(snapshot, prepared)
+    held.take_back(part, path)
+    restored = describe_restore(host, snapshot, deterministic=options.deterministic)
+    machine = thaw(snapshot, prepared, options, restored)
+    history = _known_history(part, machine, path)
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, held, clock)
-    live.position = snapshot.position
-    live.history = _history_of(snapshot, machine, path)
-    return anyio.run(live.resume, _NO_INPUT if value is None else value)
+    live = _Live(host, prepared, machine, options, held, clock, position=snapshot.position, history=history)
+    deliveries: list[_Event] = [(DeliveryKind.RESTORE, asdict(restored))]
+    if value is not None:
+        deliveries.append((DeliveryKind.MESSAGE, value))
+    return anyio.run(live.serve, deliveries)
 
 
-def _history_of(snapshot: Snapshot, machine: Machine, path: Path) -> CallHistory:
+def _known_history(part: HostPart, machine: Machine, path: Path) -> CallHistory:
     """
     What is known of the calls in flight, so that none is made twice.
 
     Raises:
         UsageError: If a person must rule on one, who needs a name for the instance.
     """
-    from runner.wiring.lineage import history_of  # noqa: PLC0415 - it loads the state directory
-
-    history = history_of(snapshot, str(path))
+    history = CallHistory()
+    for record in part.history:
+        history.note(record)
     actions = history.actions(call.number for call in machine.calls)
     waiting = [str(number) for number, action in actions.items() if isinstance(action, Await | Unknown)]
     if waiting:
         msg = f"{path}: a person has to rule on call {', '.join(waiting)} before this snapshot goes on"
         raise UsageError(msg, hint=f"give it a name: runner restore {path} --as NAME", path=str(path))
     return history
-
-
-def agent_of(host: Host, snapshot: Snapshot, agent: Path | None, path: Path) -> AgentPackage:
-    """
-    The agent of a snapshot: the one that is named, or the one that this host ran.
-
-    Raises:
-        UsageError: If it is neither named nor known.
-    """
-    if agent is not None:
-        return host.load(agent)
-    packed = host.recall_agent(agent_key(snapshot.code_digest, snapshot.image_digest))
-    if packed is None:
-        msg = f"{path}: the agent of this snapshot is not known here: {show(snapshot.code_digest)}"
-        raise UsageError(msg, hint="name it with --agent PATH", path=str(path))
-    parts = unpack(packed, origin=path)
-    if parts.manifest is None:
-        raise SnapshotCorrupt("the agent that was kept for it has no manifest", path=str(path))
-    return AgentPackage(parts.manifest, parts.wasm, path, parts.image)
-
-
-def check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
-    """
-    Raises:
-        SnapshotIncompatible: If a snapshot is not of this agent.
-    """
-    hint = f"restore it with the agent that it was taken from, {snapshot.agent!r}"
-    pairs = {
-        "code_digest": (prepared.admitted.code_digest, snapshot.code_digest),
-        "image_digest": (prepared.image.digest, snapshot.image_digest),
-    }
-    for name, (expected, found) in pairs.items():
-        if expected != found:
-            raise SnapshotIncompatible(name, show(expected), show(found), hint=hint)
-
-
-def _thaw(host: Host, snapshot: Snapshot, prepared: Prepared, options: Options) -> Machine:
-    before = snapshot.state.restored
-    key = snapshot.memory_digest + snapshot.position.to_bytes(8, "little")
-    restored = Restored(
-        count=(before.count if before else 0) + 1,
-        generation=host.next_generation(key),
-        at_ms=wall_clock_ms(),
-    )
-    if options.deterministic:
-        restored = Restored(count=restored.count, generation=1, at_ms=snapshot.created_at_ms)
-    machine = Machine.thaw(
-        prepared.program,
-        prepared.image,
-        prepared.limits,
-        snapshot.state,
-        entropy=None if options.deterministic else os.urandom(_SEED_BYTES),
-        restored=restored,
-        keeps_snapshots=options.snapshot is not None,
-    )
-    if machine.digest() != snapshot.memory_digest:
-        raise SnapshotCorrupt("its memory digest is another")
-    return machine
 
 
 class _Live:
@@ -190,6 +145,9 @@ class _Live:
         options: Options,
         held: Held,
         clock: Stopwatch,
+        *,
+        position: int = 0,
+        history: CallHistory | None = None,
     ) -> None:
         self._host = host
         self._prepared = prepared
@@ -197,62 +155,66 @@ class _Live:
         self._options = options
         self._held = held
         self._clock = clock
+        self._position = position
+        self._history = history or CallHistory()
         self._written: dict[str, Value] | None = None
+        self._unwritten: RunnerError | None = None
         self._outcomes: list[Outcome] = []
-        self.position = 0
-        self.history = CallHistory()
+        # What the report is of.
+        self._reported: Outcome | None = None
         self._session: Session
 
-    async def serve(self, value: Value) -> Report:
+    async def serve(self, deliveries: Iterable[_Event]) -> Report:
         """
-        Deliver one message.
+        Finish what is open, then deliver one after the other until one fails, and report.
         """
-        return await self._with_session(value, restored=False)
-
-    async def resume(self, value: Value) -> Report:
-        """
-        Finish what was open, tell of the restore, then deliver the message, if there is one.
-        """
-        return await self._with_session(value, restored=True)
-
-    async def _with_session(self, value: Value, *, restored: bool) -> Report:
-        session = Session(
+        kept = False
+        self._session = session = Session(
             self._machine,
             self._handlers(),
             self._host.ticker,
             on_log=self._options.on_log,
-            on_snapshot=self._snapshot if self._options.snapshot else None,
+            on_snapshot=self._keep if self._options.snapshot else None,
+            answers=self._held.answers,
             chronicle=Chronicle(
-                Unrecorded(), OpenGate(), self.history, name="instance", clock_ms=wall_clock_ms
+                Unrecorded(), OpenGate(), self._history, name="instance", clock_ms=wall_clock_ms
             ),
         )
-        self._session = session
-        async with session, anyio.create_task_group() as watchers:
-            watchers.start_soon(_interrupt_on_signal, session)
-            try:
-                async for outcome in self._deliveries(session, value, restored=restored):
-                    self._outcomes.append(outcome)
-            finally:
+        try:
+            async with anyio.create_task_group() as watchers:
+                # Before the first slice and beyond the last: a guest that spins must hear of Ctrl-C.
+                await watchers.start(_interrupt_on_signal, session)
+                async with session:
+                    await self._deliver(session, deliveries)
+                    if self._options.snapshot is None:
+                        # Nobody will ask what became of calls that the guest left behind.
+                        session.interrupt()
+                    # Now, while effects are still in flight: they belong to the snapshot.
+                    await session.stop()
+                    self._keep("")
+                    kept = True
                 watchers.cancel_scope.cancel()
-                if self._options.snapshot:
-                    self._snapshot("")
+        finally:
+            if not kept:
+                self._keep("")
         # Outside: what is raised inside a task group comes out as a group.
         self._clock.lap("serve")
         return self._report()
 
-    async def _deliveries(self, session: Session, value: Value, *, restored: bool) -> AsyncIterator[Outcome]:
+    async def _deliver(self, session: Session, deliveries: Iterable[_Event]) -> None:
         deadline_ms = self._options.deadline_ms
-        if restored:
-            opened = await session.finish_open(deadline_ms=deadline_ms)
-            if opened is not None:
-                yield opened
-            yield await session.deliver(DeliveryKind.RESTORE, self._restore_event(), deadline_ms=deadline_ms)
-        if value is not _NO_INPUT:
-            yield await session.deliver(DeliveryKind.MESSAGE, value, deadline_ms=deadline_ms)
-
-    def _restore_event(self) -> Value:
-        known = self._machine.freeze().restored
-        return asdict(known) if known else None
+        opened = await session.finish_open(deadline_ms=deadline_ms)
+        if opened is not None:
+            self._outcomes.append(opened)
+            self._reported = opened
+        for kind, payload in deliveries:
+            # One report tells of one failure, and what was not delivered can be delivered again.
+            if self._outcomes and self._outcomes[-1].failure is not None:
+                return
+            outcome = await session.deliver(kind, payload, deadline_ms=deadline_ms)
+            self._outcomes.append(outcome)
+            if self._reported is None or kind is DeliveryKind.MESSAGE:
+                self._reported = outcome
 
     def _handlers(self) -> Handlers:
         return standard_handlers(
@@ -263,34 +225,61 @@ class _Live:
             usage=self._held.usage,
         )
 
-    def _snapshot(self, reason: str) -> None:
+    def _keep(self, reason: str) -> None:
+        """
+        Write a snapshot, if one is wanted; no slice may run.
+
+        That it can't be written is told when all else has been done; a later one may make up for it.
+        """
         path = self._options.snapshot
         if path is None:
             return
+        try:
+            stats = write_snapshot(path, self._freeze(), sync=self._options.sync)
+            self._written, self._unwritten = {"path": str(path), "reason": reason, **asdict(stats)}, None
+            self._host.remember_agent(self._packed)
+        except RunnerError as error:
+            self._unwritten = error
+
+    def _freeze(self) -> Snapshot:
         prepared, state = self._prepared, self._machine.freeze()
-        snapshot = Snapshot(
+        return Snapshot(
             agent=prepared.package.name,
             code_digest=prepared.admitted.code_digest,
             image_digest=prepared.image.digest,
             imports=prepared.admitted.imports,
             limits=prepared.limits,
-            position=self.position + self._session.position,
+            position=self._position + self._session.position,
             created_at_ms=wall_clock_ms(),
             state=state,
-            host=self._held.to_wire(),
+            host=self._held.to_wire(digest(self._packed), self._session.answers),
             memory_digest=digest_of(state.mind, prepared.image),
         )
-        stats = write_snapshot(path, snapshot, sync=self._options.sync)
-        self._host.remember_agent(prepared.key, prepared.packed)
-        self._written = {"path": str(path), "reason": reason, **asdict(stats)}
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return self._prepared.packed
 
     def _report(self) -> Report:
-        last = self._outcomes[-1]
-        for outcome in self._outcomes:
-            outcome.unwrap()
+        """
+        Report of the message, or of what was open, or of the restore event: what there was of these.
+        """
+        last, report = self._outcomes[-1], self._make_report()
+        if last.failure is not None:
+            last.failure.report = report
+            if self._unwritten is not None:
+                last.failure.details["snapshot"] = self._unwritten.message
+            raise last.failure from self._unwritten
+        if self._unwritten is not None:
+            failure = EffectError(self._unwritten.message, hint=self._unwritten.hint)
+            failure.report = report
+            raise failure from self._unwritten
+        return report
+
+    def _make_report(self) -> Report:
         prepared = self._prepared
         return Report(
-            result=last.result,
+            result=self._reported.result if self._reported else None,
             instance=f"{prepared.package.name}-{secrets.token_hex(4)}",
             agent=prepared.package.name,
             snapshot=self._written,
@@ -302,12 +291,16 @@ class _Live:
         )
 
 
-async def _interrupt_on_signal(session: Session) -> None:
+async def _interrupt_on_signal(
+    session: Session, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+) -> None:
     """
     Ctrl-C ends the delivery, also while the guest spins: the loop is free, because slices run elsewhere.
     """
     if threading.current_thread() is not threading.main_thread():
+        task_status.started()
         return
     with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        task_status.started()
         async for _ in signals:
             session.interrupt()

@@ -18,16 +18,17 @@ from runner import codec
 from runner.errors import InstanceBusy, LimitExceeded, UsageError
 from runner.journal.records import Slice, Stopped
 from runner.snapshot import read as read_snapshot
+from runner.wiring.held import read_host_part
 from runner.wiring.host import Host
 from runner.wiring.line import journal_of, state_of
 from runner.wiring.lineage import adopt_snapshot, write_frozen
 from runner.wiring.lineage import fork as fork_line
-from runner.wiring.live import agent_of, check_identity
 from runner.wiring.models import provider_of
 from runner.wiring.named import decide, give_birth, opened, resolve, stop, whoever
 from runner.wiring.prepare import prepare_under
 from runner.wiring.serving import NO_MESSAGE, Serving
 from runner.wiring.stopwatch import Stopwatch
+from runner.wiring.thaw import check_snapshot, recall_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -148,10 +149,12 @@ def restore_named(
     provider_of(options)
     host = Host(options.cache)
     snapshot = read_snapshot(path)
-    prepared = prepare_under(host, agent_of(host, snapshot, agent, path), options)
-    check_identity(snapshot, prepared)
+    part = read_host_part(snapshot.host, snapshot.state.calls, path)
+    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
+    prepared = prepare_under(host, package, options)
+    check_snapshot(snapshot, prepared)
     with state_of(options.state) as state:
-        adopt_snapshot(state, host, name, snapshot, prepared, options=options, ask=ask)
+        adopt_snapshot(state, host, name, snapshot, part, prepared, options=options, ask=ask)
         return _serve(state, host, name, NO_MESSAGE if value is None else value, options, clock)
 
 
@@ -215,7 +218,7 @@ def snapshot_named(
     host = Host(cache)
     with state_of(state) as directory, opened(directory, host, name, write=False) as life:
         facts = write_frozen(life, out)
-        host.remember_agent(life.prepared.key, life.prepared.packed)
+        host.remember_agent(life.line.packed)
         return {"instance": name, "position": life.fold.position, **facts}
 
 

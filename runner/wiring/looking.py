@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from runner.digest import digest, show
+from runner.errors import MemoryExceeded, RunnerError
 from runner.kernel.abi import ABI_VERSION
 from runner.kernel.mapping import can_map
 from runner.package.agent import pack
@@ -26,10 +27,17 @@ from runner.wiring.prepare import carried_image
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from runner.codec import Value
     from runner.kernel.state import MachineState
     from runner.package.agent import AgentPackage
 
+_PROBE: Final = "doctor"
 _MAPS_FOR_10_000: Final = 25_000
+
+_MOST_MEMORY_BYTES: Final = 1 << 30
+"""
+Nothing larger is unpacked only to be looked at: a file of some megabytes could else take all there is.
+"""
 
 
 def inspect_path(path: Path, cache: Path | None = None) -> dict[str, Any]:
@@ -40,7 +48,9 @@ def inspect_path(path: Path, cache: Path | None = None) -> dict[str, Any]:
         RunnerError: If it is neither, or not acceptable.
     """
     if _is_snapshot(path):
-        return describe_snapshot(read_snapshot(path), os.stat(path).st_size)
+        return describe_snapshot(
+            read_snapshot(path, max_memory_bytes=_MOST_MEMORY_BYTES), os.stat(path).st_size
+        )
     host = Host(cache)
     return _describe_agent(host, host.load(path), Grants.parse())
 
@@ -54,13 +64,15 @@ def check_agent(
     Raises:
         ModuleRejected: If admission refuses the module.
         Denied: If it needs more than is granted.
+        MemoryExceeded: If it starts with more memory than the limit that holds by default.
     """
     host, grants = Host(cache), Grants.parse(allow, deny)
     package = host.load(path)
     admitted = host.admit(package.wasm)
     grants.resolve(package.name, admitted.imports, package.manifest.uses)
-    if package.image is not None:
-        carried_image(package, admitted)
+    needed, bound = admitted.memory_min_bytes + admitted.table_bytes, package.manifest.limits_under({})
+    if needed > bound.memory_bytes:
+        raise MemoryExceeded(needed, bound.memory_bytes)
     return _describe_agent(host, package, grants)
 
 
@@ -86,11 +98,12 @@ def _row(name: str, ok: bool, found: str, hint: str) -> dict[str, Any]:
 
 
 def _cache_row(cache: Path | None) -> dict[str, Any]:
-    from runner.errors import UsageError  # noqa: PLC0415 - one row of a report
-
     try:
         host = Host(cache)
-    except UsageError as error:
+        # Whether it can be written says only a write.
+        host.cache.discard(_PROBE, b"doctor")
+        host.cache.get_or_make(_PROBE, b"doctor", lambda: b"?")
+    except RunnerError as error:
         return _row("cache", False, error.message, error.hint or "")
     return _row("cache", True, str(host.cache.root), "")
 
@@ -120,8 +133,9 @@ def _is_snapshot(path: Path) -> bool:
 def _describe_agent(host: Host, package: AgentPackage, grants: Grants) -> dict[str, Any]:
     manifest, admitted = package.manifest, host.admit(package.wasm)
     used = manifest.used_operations
-    image = carried_image(package, admitted) if package.image is not None else None
-    limits = manifest.limits_under({})
+    limits, image = manifest.limits_under({}), None
+    if package.image is not None:
+        image = carried_image(package, admitted, max_memory_bytes=_MOST_MEMORY_BYTES)
     return {
         "kind": "agent",
         "name": manifest.name,
@@ -164,7 +178,7 @@ def describe_snapshot(snapshot: Snapshot, file_bytes: int | None = None) -> dict
     return {
         "kind": "snapshot",
         "agent": snapshot.agent,
-        "created_at": datetime.fromtimestamp(snapshot.created_at_ms / 1000, UTC).isoformat(),
+        "created_at": _show_time(snapshot.created_at_ms),
         "abi_version": ABI_VERSION,
         "code_digest": show(snapshot.code_digest),
         "image_digest": show(snapshot.image_digest),
@@ -183,7 +197,7 @@ def describe_snapshot(snapshot: Snapshot, file_bytes: int | None = None) -> dict
         ],
         "imports": [{"operation": operation} for operation in snapshot.imports],
         "limits": snapshot.limits.to_wire(),
-        "host": {name: _size_of(value) for name, value in snapshot.host.items()},
+        "host": _describe_host(snapshot.host),
     }
 
 
@@ -197,5 +211,28 @@ def _describe_instance(state: MachineState) -> dict[str, Any]:
     }
 
 
-def _size_of(value: Any) -> str:
-    return f"{len(value)} entries" if isinstance(value, dict | list) else str(value)
+def _show_time(at_ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        # Beyond the calendar: whoever wrote the snapshot chose the number.
+        return f"{at_ms} ms"
+
+
+def _show_digest(value: Value) -> str | None:
+    return show(value) if isinstance(value, bytes) else None
+
+
+def _describe_host(host: dict[str, Value]) -> dict[str, Any]:
+    """
+    What the host holds besides, counted; its shape is checked when it is restored, not here.
+    """
+    notes, usage = host.get("notes"), host.get("usage")
+    kept = notes.get("notes") if isinstance(notes, dict) else None
+    answers = host.get("answers")
+    return {
+        "agent": _show_digest(host.get("agent")),
+        "notes": len(kept) if isinstance(kept, list) else None,
+        "model_calls": usage.get("calls") if isinstance(usage, dict) else None,
+        "answers_not_handed_over": len(answers) if isinstance(answers, list) else None,
+    }

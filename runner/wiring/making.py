@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from runner.build.scaffold import new_agent as scaffold
+from runner.build.sdk import sdk_digest
 from runner.digest import digest, show
 from runner.files import write_whole
 from runner.package.agent import pack
@@ -43,14 +44,14 @@ def build_agent(
         RunnerError: If it can't be built, is refused, or fails while it boots; `out` is not written then.
     """
     host = Host(cache)
-    package = host.load(folder, progress=progress)
+    package = host.load(folder, may_compile=True, progress=progress)
     progress(_PROGRESS)
     image_section, image = freeze_image(host, package, {})
     packed = pack(package.wasm, package.manifest, image_section)
     path = out or _default_path(folder)
     write_whole(path, packed)
     if out is None and package.manifest.language == "c":
-        record_build(folder, package.manifest, packed)
+        record_build(folder, package.manifest, packed, sdk_digest())
     return {
         "path": str(path),
         "size_bytes": len(packed),

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from runner.errors import (
-    UsageError,
-)
+from runner.digest import digest as file_digest
+from runner.errors import UsageError
 from runner.journal import StateDirectory
 from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
 from runner.kernel.abi import DeliveryKind
@@ -29,6 +28,7 @@ from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.session import Session, wall_clock_ms
 from runner.wiring.line import Past, fold, journal_of, line_of
 from runner.wiring.prepare import Prepared, prepare_under
+from runner.wiring.thaw import SEED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from runner.wiring.host import Host
     from runner.wiring.options import Options
 
-SEED_BYTES: Final = 32
 _LEAVING_RECORDS: Final = 256
 """
 Records since the last snapshot that make it worth taking one when a command ends.
@@ -86,6 +85,7 @@ class Writer:
     def __init__(self, life: Life) -> None:
         self._life = life
         self._written = life.held_fold.fork()
+        self._agent = file_digest(life.line.packed)
         self._lock = threading.Lock()
         memo = life.line.memo
         self._memo_position = memo.position if memo else 0
@@ -115,7 +115,9 @@ class Writer:
         with self._lock:
             digest = life.machine.digest()
             position = life.journal.position
-            life.journal.put_snapshot(position, life.machine.freeze(), self._written.held.to_wire(), digest)
+            life.journal.put_snapshot(
+                position, life.machine.freeze(), self._written.held.to_wire(self._agent), digest
+            )
             self._append([SnapshotTaken(digest=digest, reason=reason)])
             self._memo_position = life.journal.position
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from runner.digest import show
-from runner.errors import SnapshotIncompatible
+from runner.errors import SnapshotCorrupt, SnapshotIncompatible
 from runner.kernel.boot import adopt
 from runner.kernel.state import MachineState
 from runner.package.agent import AgentPackage, pack
@@ -56,25 +56,11 @@ class Prepared:
     image: Image
 
     @property
-    def key(self) -> bytes:
-        """
-        Identity of code and image together.
-        """
-        return agent_key(self.admitted.code_digest, self.image.digest)
-
-    @property
     def packed(self) -> bytes:
         """
         The agent as one file.
         """
         return pack(self.package.wasm, self.package.manifest, self.package.image)
-
-
-def agent_key(code_digest: bytes, image_digest: bytes) -> bytes:
-    """
-    Identity of an agent's code and image together, 64 bytes.
-    """
-    return code_digest + image_digest
 
 
 def prepare(
@@ -91,6 +77,8 @@ def prepare(
     Raises:
         ModuleRejected: If admission refuses the module.
         Denied: If it needs what is not granted.
+        SnapshotCorrupt: If the image that it carries is none.
+        SnapshotIncompatible: If that image is not of this module.
         RunnerError: If it fails while it boots.
     """
     admitted = host.admit(package.wasm)
@@ -102,7 +90,7 @@ def prepare(
         for line in lines:
             on_log(line)
     else:
-        image = carried_image(package, admitted)
+        image = carried_image(package, admitted, max_memory_bytes=bounds.memory_bytes)
     return Prepared(
         package=package, admitted=admitted, grants=grants, limits=bounds, program=program, image=image
     )
@@ -116,18 +104,28 @@ def prepare_under(host: Host, package: AgentPackage, options: Options) -> Prepar
     return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
 
 
-def carried_image(package: AgentPackage, admitted: Admitted) -> Image:
+def carried_image(package: AgentPackage, admitted: Admitted, *, max_memory_bytes: int) -> Image:
     """
     The image that an agent file carries.
 
+    Args:
+        package: Carries one.
+        admitted: What admission found of its module.
+        max_memory_bytes: Refuse an image whose memory is larger, before any of it is decompressed.
+
     Raises:
-        SnapshotCorrupt: If it is damaged.
+        SnapshotCorrupt: If it is damaged, or more than an image.
         SnapshotIncompatible: If it is not of this module.
+        MemoryExceeded: If its memory is larger than `max_memory_bytes`.
     """
-    stored = decode_snapshot(package.image or b"")
+    origin = str(package.origin)
+    stored = decode_snapshot(package.image or b"", max_memory_bytes=max_memory_bytes, source=origin)
     if stored.code_digest != admitted.code_digest:
         raise SnapshotIncompatible("code_digest", show(admitted.code_digest), show(stored.code_digest))
-    image = adopt(stored.state.mind, admitted)
+    mind = stored.state.mind
+    if (stored.image_digest, stored.state, stored.host) != (_NOTHING, MachineState(mind=mind), {}):
+        raise SnapshotCorrupt("an agent's image stands on zeros and holds nothing but a mind", path=origin)
+    image = adopt(mind, admitted)
     if image.digest != stored.memory_digest:
         raise SnapshotIncompatible("memory_digest", show(image.digest), show(stored.memory_digest))
     return image

@@ -361,3 +361,29 @@ def test_the_examples_of_every_verb_run(
         # What some of them are about: a planted defect is found.
         is_found = done.returncode == 1 and "--plant" in line
         assert is_found or (done.returncode, b"Error" in done.stderr) == (0, False), (line, done.stderr)
+
+
+def test_a_failed_delivery_says_what_it_cost_and_where_its_snapshot_is(process: Process) -> None:
+    """The instance is as before the delivery; in JSON all that is known is there."""
+    done = process("run", "guests/hostile_spinner", "--snapshot", "s.snap", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["ok"]) == (4, False)
+    assert document["agent"] == "hostile-spinner"
+    assert document["fuel"] == 10_000_000
+    assert document["snapshot"]["path"] == "s.snap"
+    assert document["error"]["kind"] == "limit"
+
+
+def test_the_snapshot_of_a_failed_delivery_is_told_of(process: Process) -> None:
+    """It used to be written in silence."""
+    done = process("run", "guests/hostile_spinner", "--snapshot", "s.snap")
+    assert done.returncode == 4
+    assert b"snapshot s.snap: 0 pages" in done.stderr
+    assert b"Error: limit fuel exceeded" in done.stderr
+
+
+def test_the_program_alone_prints_its_help(process: Process) -> None:
+    """As it is to be read, not as one escaped line."""
+    done = process()
+    assert done.returncode == 2
+    assert b"\nCommands:\n" in done.stdout

@@ -15,17 +15,20 @@ from typing import Any
 import anyio
 import pytest
 
+from runner import codec
 from runner.capabilities.standard import standard_handlers
 from runner.capabilities.usage import UsageMeter
 from runner.errors import RunnerError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.engine import assemble_wat
-from runner.kernel.machine import Machine
+from runner.kernel.machine import Deliver, Machine
+from runner.kernel.slice import Reply
 from runner.memory.notes import InMemoryNotes
 from runner.package.agent import AgentPackage
 from runner.package.manifest import LIMIT_KEYS
 from runner.policy.grants import Grants
-from runner.providers.script import Reply, Script
+from runner.providers.script import Reply as ScriptedReply
+from runner.providers.script import Script
 from runner.providers.scripted import BUILT_IN_SCRIPT, SCRIPTED_MODEL, ScriptedProvider
 from runner.session.session import Session
 from runner.units import parse_bytes, parse_count, parse_duration_ms
@@ -97,7 +100,7 @@ def test_a_guest_ends_as_expected_and_the_same_process_then_runs_hello(host: Hos
 
 
 def _prepare(host: Host, case: Case) -> Prepared:
-    package = host.load(case.folder)
+    package = host.load(case.folder, may_compile=True)
     if "file" in case.content:
         path = case.folder / case.content["file"]
         package = AgentPackage(package.manifest, assemble_wat(path.read_text(), path=str(path)), path)
@@ -120,7 +123,7 @@ def _quantity(key: str, text: str) -> int:
 async def _deliver_all(host: Host, case: Case) -> None:
     prepared = _prepare(host, case)
     answers = case.content.get("answers")
-    turns = tuple(Reply(template=text) for text in answers or ())
+    turns = tuple(ScriptedReply(template=text) for text in answers or ())
     script = Script(turns=turns) if turns else BUILT_IN_SCRIPT
     provider = ScriptedProvider(script)
     handlers = standard_handlers(
@@ -150,3 +153,23 @@ def _assert_error(error: RunnerError, expected: dict[str, Any]) -> None:
     wire = error.to_wire()
     found = {name: wire.get(name, wire["details"].get(name)) for name in expected}
     assert found == expected, wire
+
+
+_EXAMPLES = [path.parent for path in sorted(GUESTS.glob("*/agent.toml")) if "hostile" not in path.parent.name]
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.c] if path.name in NEEDS_COMPILER else [])
+        for path in _EXAMPLES
+    ],
+)
+def test_an_example_has_nothing_to_say_to_being_told_of_its_restore(host: Host, folder: Path):
+    """A failure then would fail the restore."""
+    prepared = _prepare(host, Case(folder, {"name": "other", "allow": ["llm", "memory", "tool"]}))
+    machine = Machine(prepared.program, prepared.image, prepared.limits, entropy=bytes(32))
+    payload = codec.encode({"count": 1, "generation": 1, "at_ms": 0})
+    result = machine.step(Deliver(1, DeliveryKind.RESTORE, payload, 0))
+    assert result.failure is None
+    assert result.reply == Reply(1, ok=True, payload=codec.encode(None))

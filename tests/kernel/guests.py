@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import IntEnum
 from functools import cache
 from typing import Any, Final
@@ -23,7 +24,7 @@ from runner.kernel.image import Image
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Deliver, Machine, StepResult, Wake
 from runner.kernel.program import Program
-from runner.kernel.state import PAGE_BYTES, Answer
+from runner.kernel.state import PAGE_BYTES, Answer, Mind
 
 GRANTED: Final = frozenset(OPERATIONS)
 
@@ -338,3 +339,63 @@ def results(instance: Machine) -> list[int]:
     """
     (count,) = struct.unpack("<I", memory_of(instance, RESULTS, 4))
     return list(struct.unpack(f"<{count}i", memory_of(instance, RESULTS + 4, 4 * count) if count else b""))
+
+
+# -- what tests compare ----------------------------------------------------------------------
+
+MARK: Final = command(Op.STORE, FREE + 256, 42)
+"""
+A command that leaves a trace.
+"""
+
+TIGHT: Final = Limits(fuel=1_000_000)
+ENDLESS: Final = Limits(fuel=(1 << 63) - 1)
+
+
+def busy(number: int) -> bytes:
+    """
+    A script that touches all that a slice can change, and waits.
+    """
+    return b"".join(
+        (
+            MARK,
+            command(Op.GROW, 3),
+            command(Op.FILL, MEMORY_PAGES * 65536, 7, 9000),
+            command(Op.SET_I32, 5),
+            command(Op.SET_I64, 1, 2),
+            command(Op.SET_F64, 3, 4),
+            send("agent.log", f"line {number}", 1),
+            ask("agent.random", FREE + 512, 64),
+            chat(),
+        )
+    )
+
+
+def failure_of(result: StepResult) -> str:
+    """
+    The message of a slice's failure; a failure leaves nothing else than its fuel and its delivery.
+    """
+    assert result.failure is not None
+    assert result == StepResult(
+        fuel=result.fuel,
+        failure=result.failure,
+        failed_delivery=result.failed_delivery,
+        abandoned=result.abandoned,
+        undone=result.undone,
+    )
+    return result.failure.message
+
+
+def same(one: Machine, other: Machine) -> bool:
+    """
+    Whether two instances can't be told apart: memory, globals, and all that a snapshot holds.
+    """
+    mine, theirs = one.freeze(), other.freeze()
+    bits = [struct.pack("<d", g) if isinstance(g, float) else g for g in mine.mind.globals]
+    others = [struct.pack("<d", g) if isinstance(g, float) else g for g in theirs.mind.globals]
+    blank = Mind(0, {}, ())
+    return (
+        one.digest() == other.digest()
+        and bits == others
+        and replace(mine, mind=blank) == replace(theirs, mind=blank)
+    )

@@ -18,6 +18,7 @@ from runner.kernel.abi import IMPORTS
 from runner.kernel.admission import (
     MAX_CODE_BYTES,
     MAX_FUNCTION_BYTES,
+    MAX_FUNCTION_CALLS,
     MAX_MUTABLE_GLOBALS,
     Admitted,
     GlobalSlot,
@@ -262,6 +263,12 @@ _TEXTS = [
         "state-change",
         "function 5: data.drop changes what a snapshot doesn't hold",
         _KEEP,
+    ),
+    (
+        _agent(f"(func $row {'(call $row)' * (MAX_FUNCTION_CALLS + 1)})"),
+        "function-calls",
+        "function 4 (row): it makes 8193 calls, and at most 8192 are admitted",
+        "split it, or call in a loop",
     ),
     (
         _agent(f"(func $bomb (local {'i32 ' * 10_000}) {'(loop)' * 1_000})"),

@@ -19,6 +19,7 @@ from runner.kernel.slice import LogLine
 from runner.kernel.state import Mind
 from tests.kernel.guests import (
     FREE,
+    GRANTED,
     deliver,
     engine,
     guest_text,
@@ -72,6 +73,17 @@ def test_an_image_depends_on_its_module_alone() -> None:
     images = [image_of(made), image_of(made, copied=True), image_of(program(scripted_text()))]
     assert {image.digest for image in images} == {scripted_image().digest}
     assert images[0].mind == images[1].mind
+
+
+def test_an_image_does_not_depend_on_what_was_granted() -> None:
+    """A guest can't ask in its boot what it may do later: snapshots outlive a policy."""
+    text = scripted_text(
+        start="(call $push (call $llm.chat (i32.const 0) (i32.const 0)))"
+        "(call $push (call $tool.call (i32.const 0) (i32.const 0)))"
+    )
+    refused = frozenset({"llm.chat", "tool.call"})
+    granted = image_of(program(text))
+    assert image_of(program(text, granted=GRANTED - refused, denied=refused)).digest == granted.digest
 
 
 @pytest.mark.parametrize("start", [True, False])

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 import wasmtime
 
-from runner.errors import AgentInvalid, InternalError
+from runner.errors import AgentInvalid, InternalError, ModuleRejected
 from runner.kernel import engine as engine_module
 from runner.kernel.engine import (
     MAX_DEADLINE_TICKS,
@@ -186,7 +186,7 @@ def test_a_spinning_guest_uses_the_same_fuel_on_another_processor() -> None:
 )
 def test_what_can_not_be_captured_or_differs_between_processors_is_off(feature: str, text: str) -> None:
     """State in other places, and results of the processor's choice."""
-    with pytest.raises(wasmtime.WasmtimeError):
+    with pytest.raises(ModuleRejected):
         engine().compile(assemble_wat(text))
     assert feature
 
@@ -233,7 +233,7 @@ def test_text_that_does_not_parse_is_named_with_its_place() -> None:
     with pytest.raises(AgentInvalid) as caught:
         assemble_wat("(module\n  (func (i32.bogus)))", path="a.wat")
     assert caught.value.message.splitlines()[0] == "a.wat: not valid WebAssembly text"
-    assert "<anon>:2:10" in caught.value.message
+    assert "a.wat:2:10" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -262,3 +262,16 @@ def test_the_longest_deadline_is_not_lost_between_threads() -> None:
     assert (made.ticks - before, made.interrupts, made.interrupted) == (5002, 1, True)
     made.tick()
     assert made.ticks - before == 5003
+
+
+def test_a_module_on_which_the_compiler_gives_up_is_refused() -> None:
+    """
+    Valid, and beyond what the compiler was made for; the refusal is one line and bounded.
+    """
+    targets = "0 " * 70_000
+    wasm = assemble_wat(f"(module (func (param i32) (block (br_table {targets} (local.get 0)))))")
+    with pytest.raises(ModuleRejected, match=r"^module refused: module: the compiler gives up: ") as caught:
+        engine().compile(wasm)
+    assert caught.value.rule == "compile"
+    assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 400

@@ -410,10 +410,11 @@ def test_randomness_is_a_function_of_seed_and_request_number() -> None:
         assert memory_of(instance, address, size) == stream
 
 
-def test_the_random_stream_does_not_rewind() -> None:
-    """A nonce must not meet its double after a failure."""
+def test_randomness_that_a_slice_has_had_does_not_come_again() -> None:
+    """A nonce that may have left with a call must not meet its double when the delivery fails later."""
     instance = machine()
-    deliver(instance, 1, ask("agent.random", FREE, 8) + command(Op.UNREACHABLE))
+    deliver(instance, 1, ask("agent.random", FREE, 8) + chat())
+    assert wake(instance, 1, command(Op.UNREACHABLE)).failed_delivery == 1
     deliver(instance, 2, ask("agent.random", FREE + 64, 8) + reply(2))
     second = hashlib.shake_256(bytes(32) + (1).to_bytes(8, "little")).digest(8)
     assert memory_of(instance, FREE + 64, 8) == second

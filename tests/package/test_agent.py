@@ -121,7 +121,7 @@ def test_a_c_agent_is_built_only_when_its_sources_changed(tmp_path: Path) -> Non
     expected = AgentPackage(manifest, EMPTY, tmp_path)
     error = refusal(tmp_path)
     assert str(error) == f"{tmp_path}: not built from its sources as they are"
-    assert error.hint == f"run `runner build {tmp_path}`"
+    assert error.hint == f"runner build {tmp_path}; that runs a C compiler on its sources"
     assert load(tmp_path, build) == expected
     assert load(tmp_path, build) == load(tmp_path) == expected
     assert built == [tmp_path]

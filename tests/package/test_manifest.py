@@ -330,7 +330,16 @@ def test_an_agent_without_a_manifest_is_named_after_its_file(file: str, name: st
     The name is made to follow the rules of names.
     """
     manifest = default_manifest(Path("/somewhere") / file, "wasm")
-    assert manifest.name == name
+    assert (manifest.name, manifest.entry) == (name, file)
+
+
+@pytest.mark.parametrize("file", ["a\\b.wasm", "odd\udcff.wasm", "line\nbreak.wasm"])
+def test_a_file_that_no_manifest_could_name_still_makes_an_agent_that_can_be_packed(file: str) -> None:
+    """
+    Or a snapshot of it could not be restored, and looking at it would be an error of ours.
+    """
+    manifest = default_manifest(Path("/somewhere") / file, "wasm")
+    assert Manifest.from_wire(codec.decode(codec.encode(manifest.to_wire()))) == manifest
 
 
 @st.composite

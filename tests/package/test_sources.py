@@ -184,3 +184,13 @@ def test_a_file_in_place_of_the_build_folder_is_named(folder: Path) -> None:
     with pytest.raises(AgentInvalid) as caught:
         record_build(folder, MANIFEST, MODULE)
     assert str(caught.value) == f"{folder}/build: can't be made: File exists"
+
+
+def test_a_module_of_another_sdk_is_out_of_date(folder: Path) -> None:
+    """
+    An upgrade must not leave agents on the SDK before it.
+    """
+    record_build(folder, MANIFEST, MODULE, b"one")
+    (folder / BUILT_MODULE).write_bytes(MODULE)
+    assert read_built(folder, MANIFEST, max_bytes=100, sdk=b"one") == MODULE
+    assert read_built(folder, MANIFEST, max_bytes=100, sdk=b"two") is None

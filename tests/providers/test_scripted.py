@@ -5,11 +5,13 @@ The scripted provider.
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import anyio
 import pytest
 
+from runner.codec import Value
 from runner.errors import ProviderError
 from runner.package.fields import FieldProblem
 from runner.providers.base import Message, ModelRequest, Provider, Stop, StreamEvent, TextDelta, Usage
@@ -306,12 +308,51 @@ def test_its_place_in_the_script_can_be_carried_elsewhere() -> None:
     script = turns(Reply(template="one"), Reply(template="two"))
     first, second = ScriptedProvider(script), ScriptedProvider(script)
     events_of(first, user("x"))
-    assert first.to_wire() == {"requests": 1}
+    assert first.to_wire() == {"again": [], "requests": 1}
     second.restore(first.to_wire())
     assert text_of(second, user("x")) == "two"
     with pytest.raises(FieldProblem, match=r"^requests: expected an integer of zero or more$"):
-        second.restore({"requests": -1})
-    assert second.to_wire() == {"requests": 2}
+        second.restore({"again": [], "requests": -1})
+    assert second.to_wire() == {"again": [], "requests": 2}
+
+
+def test_a_request_that_is_being_answered_gets_its_turn_again_elsewhere() -> None:
+    """
+    A snapshot makes it again, and must not meet the turn after it; one that was cancelled has used its up.
+    """
+    script = turns(*(Reply(template=text) for text in ("one", "two", "three", "four")))
+    first, second = ScriptedProvider(script), ScriptedProvider(script)
+
+    async def freeze() -> None:
+        cancelled, caught, over = (first.stream(user("x")) for _ in range(3))
+        await anext(cancelled)
+        await cancelled.aclose()
+        await anext(caught)
+        assert [event async for event in over]
+        second.restore(first.to_wire())
+        await caught.aclose()
+
+    anyio.run(freeze)
+    assert second.to_wire() == {"again": [2], "requests": 3}
+    assert [text_of(second, user("x")) for _ in range(2)] == ["two", "four"]
+
+
+@pytest.mark.parametrize(
+    ("wire", "problem"),
+    [
+        ({"requests": 1}, "again: missing"),
+        ({"again": [2], "requests": 1}, "again: expected numbers of requests, ascending"),
+        ({"again": [1, 1], "requests": 1}, "again: expected numbers of requests, ascending"),
+        ({"again": [0], "requests": 1}, "again[0]: expected an integer of one or more"),
+        ({"again": [], "requests": 1 << 60}, "requests: expected at most 1000000000000000"),
+    ],
+)
+def test_a_place_in_the_script_that_can_not_be_is_refused(wire: Value, problem: str) -> None:
+    """
+    Snapshots come from anyone.
+    """
+    with pytest.raises(FieldProblem, match=f"^{re.escape(problem)}$"):
+        ScriptedProvider().restore(wire)
 
 
 def test_a_script_file_is_followed(tmp_path: Path) -> None:

@@ -4,11 +4,7 @@ A session, driven as its owner drives it, around real guests.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-
 import anyio
-import anyio.lowlevel
 import pytest
 
 from runner.capabilities.base import CallResult
@@ -18,10 +14,9 @@ from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.machine import Deliver, Machine
 from runner.kernel.slice import LogLine
 from runner.session.session import Session
-from runner.session.ticker import Ticker
+from tests.session.doubles import Emit, Scripted, at_once, never, opened, until
 
 MESSAGE = DeliveryKind.MESSAGE
-Emit = Callable[[Value], Awaitable[None]]
 
 # Asks once for each message; answers with how many it has had.
 COUNTS_AFTER_ASKING = """
@@ -41,69 +36,11 @@ REPLIES_ZERO = """
 """
 
 
-class Scripted:
-    """
-    Handlers that do what a test says.
-    """
-
-    def __init__(self, behave: Callable[[str, Value, Emit], Awaitable[CallResult]]) -> None:
-        self._behave = behave
-        self.started: list[str] = []
-        self.cancelled = 0
-
-    async def handle(
-        self, operation: str, request: Value, emit: Emit, *, execution: str = ""
-    ) -> CallResult:
-        """Answer one call."""
-        assert execution
-        self.started.append(operation)
-        try:
-            return await self._behave(operation, request, emit)
-        except anyio.get_cancelled_exc_class():
-            self.cancelled += 1
-            raise
-
-
-async def _at_once(operation: str, request: Value, emit: Emit) -> CallResult:
-    del operation, request, emit
-    return CallResult(Status.OK, {})
-
-
-async def _never(operation: str, request: Value, emit: Emit) -> CallResult:
-    del operation, request, emit
-    await anyio.sleep_forever()
-    raise AssertionError
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until something has come about; bounded by `opened`."""
-    while not condition():
-        await anyio.lowlevel.checkpoint()
-
-
-@contextlib.asynccontextmanager
-async def opened(
-    machine: Machine,
-    ticker: Ticker,
-    handlers: Scripted | None = None,
-    logs: list[LogLine] | None = None,
-    on_snapshot: Callable[[str], None] | None = None,
-) -> AsyncIterator[Session]:
-    """A session that can't hang a test."""
-    lines = [] if logs is None else logs
-    session = Session(
-        machine, handlers or Scripted(_at_once), ticker, on_log=lines.append, on_snapshot=on_snapshot
-    )
-    with anyio.fail_after(20):
-        async with session:
-            yield session
-
-
 def test_a_delivery_ends_with_the_reply_after_its_call_was_answered(make_machine, ticker):
     """The shortest path through a session."""
 
     async def main() -> None:
-        handlers = Scripted(_at_once)
+        handlers = Scripted(at_once)
         async with opened(make_machine(COUNTS_AFTER_ASKING), ticker, handlers) as session:
             outcome = await session.deliver(MESSAGE, "hi")
             assert (outcome.unwrap(), outcome.delivery, outcome.failure) == (1, 1, None)
@@ -177,7 +114,7 @@ def test_a_deadline_ends_a_delivery_that_waits_and_cancels_what_it_waits_for(mak
     """No peer cuts a blocked effect on time."""
 
     async def main() -> None:
-        handlers = Scripted(_never)
+        handlers = Scripted(never)
         async with opened(make_machine(COUNTS_AFTER_ASKING), ticker, handlers) as session:
             failure = (await session.deliver(MESSAGE, None, deadline_ms=500)).failure
             assert isinstance(failure, DeadlineExceeded)
@@ -219,10 +156,10 @@ def test_an_interrupt_ends_the_open_delivery(make_machine, ticker, waits):
     async def main() -> None:
         machine = make_machine(COUNTS_AFTER_ASKING if waits else spins, fuel=1 << 60)
         before = machine.digest()
-        async with opened(machine, ticker, Scripted(_never)) as session, anyio.create_task_group() as group:
+        async with opened(machine, ticker, Scripted(never)) as session, anyio.create_task_group() as group:
 
             async def interrupt() -> None:
-                await _until(lambda: bool(machine.open_delivery))
+                await until(lambda: bool(machine.open_delivery))
                 session.interrupt()
 
             group.start_soon(interrupt)
@@ -307,7 +244,7 @@ def test_a_call_of_an_ended_delivery_is_answered_between_deliveries(make_machine
         machine = make_machine(body)
         async with opened(machine, ticker) as session:
             assert (await session.deliver(DeliveryKind.EVENT, None)).unwrap() == 0
-            await _until(lambda: not machine.calls and session.position == 2)
+            await until(lambda: not machine.calls and session.position == 2)
             assert (await session.deliver(MESSAGE, None)).unwrap() == 5
 
     anyio.run(main)
@@ -324,7 +261,7 @@ def test_a_cancelled_call_has_its_effect_cancelled_and_wakes_nobody(make_machine
       (func (export "agent_wake") (param i32 i32 i32) unreachable)"""
 
     async def main() -> None:
-        handlers = Scripted(_never)
+        handlers = Scripted(never)
         async with opened(make_machine(body), ticker, handlers) as session:
             assert (await session.deliver(DeliveryKind.EVENT, None)).unwrap() == 1
             assert (await session.deliver(MESSAGE, None)).unwrap() == 0
@@ -347,7 +284,7 @@ def test_a_snapshot_asked_for_in_the_middle_carries_the_call_and_goes_on_elsewhe
     states = []
 
     async def freeze() -> None:
-        handlers = Scripted(_never)
+        handlers = Scripted(never)
 
         def keep(reason: str) -> None:
             states.append((reason, machine.freeze()))
@@ -357,7 +294,7 @@ def test_a_snapshot_asked_for_in_the_middle_carries_the_call_and_goes_on_elsewhe
             anyio.create_task_group() as group,
         ):
             group.start_soon(session.deliver, MESSAGE, None)
-            await _until(lambda: bool(states))
+            await until(lambda: bool(states))
             group.cancel_scope.cancel()
 
     async def go_on() -> None:
@@ -365,7 +302,7 @@ def test_a_snapshot_asked_for_in_the_middle_carries_the_call_and_goes_on_elsewhe
         assert reason == ""
         assert [call.operation for call in state.calls] == ["llm.chat"]
         thawed = Machine.thaw(machine.program, machine.image, machine.limits, state)
-        handlers = Scripted(_at_once)
+        handlers = Scripted(at_once)
         async with opened(thawed, ticker, handlers) as session:
             outcome = await session.finish_open()
             assert outcome is not None

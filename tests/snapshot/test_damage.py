@@ -317,6 +317,7 @@ FORGED: list[tuple[Change, str]] = [
     (change_state("last_delivery", 2), "state: calls delivery 3 is not between 0 and 2"),
     (repeated("calls"), "state: calls number 1 is not between 5 and 4"),
     (lambda header: header["state"]["calls"].reverse(), "state: calls number 1 is not between 5 and 4"),
+    (change_state("calls", []), "state: a delivery is open with no call in flight"),
     (change_call("number", 0), "state: calls number 0 is not between 2 and 4"),
     (change_call("delivery", 4), "state: calls delivery 4 is not between 0 and 3"),
     (

@@ -87,7 +87,8 @@ def states(draw: st.DrawFn) -> MachineState:
     sizes = sorted((draw(st.integers(0, 4)), draw(st.integers(0, 65536))))
     kinds = draw(st.lists(st.booleans(), max_size=4))
     delivery = None
-    if last_delivery and draw(st.booleans()):
+    in_flight = draw(calls(next_call, last_delivery))
+    if last_delivery and in_flight and draw(st.booleans()):
         earlier = draw(calls(next_call, last_delivery))
         answers = tuple(
             Answer(call.number, draw(st.sampled_from([int(status) for status in Status])), draw(payloads))
@@ -98,7 +99,7 @@ def states(draw: st.DrawFn) -> MachineState:
     restored = st.builds(Restored, counts, st.integers(1, MAX_COUNT), counts)
     return MachineState(
         mind=draw(minds(sizes[1], kinds)),
-        calls=draw(calls(next_call, last_delivery)),
+        calls=in_flight,
         next_call=next_call,
         last_delivery=last_delivery,
         entropy=draw(digests),
@@ -180,7 +181,8 @@ def test_every_page_of_a_default_heap_fits(sample: Snapshot) -> None:
     before = {index: content[1:] + content[:1] for index, content in pages.items()}
     mind = Mind(64 << 20, pages, ())
     delivery = OpenDelivery(1, 1, Mind(64 << 20, before, ()))
-    state = MachineState(mind, last_delivery=1, delivery=delivery)
+    call = Call(1, "llm.chat", b"\xa0", 1)
+    state = MachineState(mind, calls=(call,), next_call=2, last_delivery=1, delivery=delivery)
     snapshot = dataclasses.replace(sample, state=state)
     assert decode(encode(snapshot)) == snapshot
 

@@ -78,10 +78,12 @@ class Survey:
     Attributes:
         state_change: The first instruction that changes state which can't be captured, or `None`.
         effort: Estimate of the compiler's work; without a unit.
+        calls: Calls that it makes, written out.
     """
 
     state_change: str | None
     effort: int
+    calls: int = 0
 
 
 def survey(module: Module, body: Body, kind: FunctionType) -> Survey:
@@ -96,7 +98,7 @@ def survey(module: Module, body: Body, kind: FunctionType) -> Survey:
     Raises:
         WasmFormatError: If an instruction is unknown to this release.
     """
-    meetings = loops = calls = handlers = carried = cases = results = 0
+    meetings = loops = calls = throws = handlers = carried = cases = results = 0
     state_change = None
     for offset, opcode in instructions(module.wasm, body.start, body.end):
         meetings += _MEETINGS.get(opcode, 0)
@@ -111,15 +113,15 @@ def survey(module: Module, body: Body, kind: FunctionType) -> Survey:
             calls += 1
             results += len(module.type_at(_operand(module, offset)).results)
         elif opcode in {_THROW, _THROW_REF}:
-            calls += 1
+            throws += 1
         elif opcode == _BR_TABLE:
             cases += Reader(module.wasm, offset + 1, body.end).count("br_table", MAX_CASES)
         elif opcode in STATE_OPCODES and state_change is None:
             state_change = STATE_OPCODES[opcode]
-    meetings += calls * handlers * _HANDLER_WEIGHT
+    meetings += (calls + throws) * handlers * _HANDLER_WEIGHT
     values = len(kind.params) + body.locals + carried + loops
     effort = (meetings + cases) * (values + meetings // _MEETING_SHARE) + results * _RESULT_WEIGHT
-    return Survey(state_change, effort)
+    return Survey(state_change, effort, calls)
 
 
 def _operand(module: Module, offset: int) -> int:

@@ -1,0 +1,233 @@
+"""
+Snapshots, agent files and caches that somebody else has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner import codec
+from runner.cache import BlobCache
+from runner.digest import digest, show
+from runner.errors import (
+    LimitExceeded,
+    MemoryExceeded,
+    RunnerError,
+    SnapshotCorrupt,
+    SnapshotIncompatible,
+    UsageError,
+)
+from runner.kernel.state import Call, Restored
+from runner.package.agent import pack, unpack
+from runner.snapshot import Snapshot, decode, encode, read, write
+from runner.wiring import Options, build_agent, inspect_path, restore_snapshot, run_agent
+from runner.wiring.host import Host
+
+COUNTER = Path(__file__).parents[2] / "guests" / "counter"
+SAVE = codec.encode({"title": "t", "content": "c"})
+
+Change = Callable[[Snapshot], Snapshot]
+
+
+@pytest.fixture
+def counter(cache: Path, tmp_path: Path) -> Path:
+    """A snapshot of an agent that imports nothing but its own affairs."""
+    path = tmp_path / "counter.snap"
+    run_agent(COUNTER, "go", Options(cache=cache, snapshot=path, sync=False))
+    return path
+
+
+def _with_calls(*calls: Call) -> Change:
+    return lambda snapshot: replace(
+        snapshot, state=replace(snapshot.state, calls=calls, next_call=len(calls) + 1)
+    )
+
+
+def _with_host(**parts: object) -> Change:
+    return lambda snapshot: replace(snapshot, host=snapshot.host | parts)
+
+
+def _answer(**fields: object) -> dict[str, object]:
+    return {"call": 1, "status": 0, "payload": b"\xf6"} | fields
+
+
+NOT_GRANTED = (
+    "snapshot does not fit: a call in flight is memory.save, expected an operation that the agent may use"
+)
+NOT_READABLE = "snapshot is damaged: what the host held is not readable: "
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            _with_calls(Call(1, "memory.save", SAVE, 0)),
+            SnapshotIncompatible,
+            NOT_GRANTED,
+        ),
+        (
+            _with_calls(*(Call(number, "memory.save", SAVE, 0) for number in range(1, 300))),
+            LimitExceeded,
+            "limit calls_in_flight exceeded: 299 of 256",
+        ),
+        (
+            lambda snapshot: replace(snapshot, imports=("llm.chat",)),
+            SnapshotIncompatible,
+            "snapshot does not fit: imports is llm.chat, expected agent.reply",
+        ),
+        (
+            lambda snapshot: replace(snapshot, position=(1 << 63) - 1),
+            SnapshotCorrupt,
+            "snapshot is damaged: state: position 9223372036854775807 leaves no room to count on",
+        ),
+        (
+            lambda snapshot: replace(
+                snapshot, state=replace(snapshot.state, restored=Restored((1 << 63) - 1, 1, 0))
+            ),
+            SnapshotCorrupt,
+            "snapshot is damaged: state: restored.count 9223372036854775807 leaves no room to count on",
+        ),
+        (_with_host(agent=b"short"), SnapshotCorrupt, NOT_READABLE + "agent: expected 32 bytes"),
+        (_with_host(more=1), SnapshotCorrupt, NOT_READABLE + "more: unknown key"),
+        (_with_host(provider={}), SnapshotCorrupt, NOT_READABLE + "requests: missing"),
+        (
+            _with_host(answers=[_answer()]),
+            SnapshotCorrupt,
+            NOT_READABLE + "answers: expected whole answers to calls in flight",
+        ),
+        (
+            _with_host(answers=[_answer(status=-77)]),
+            SnapshotCorrupt,
+            NOT_READABLE + "answers[0].status: expected a status of the ABI",
+        ),
+        (
+            _with_host(answers=[_answer(payload=b"\xff")]),
+            SnapshotCorrupt,
+            NOT_READABLE + "answers[0].payload: simple value is not allowed at byte 0",
+        ),
+        (
+            _with_host(answers=[_answer(payload="text")]),
+            SnapshotCorrupt,
+            NOT_READABLE + "answers[0].payload: expected bytes, found text",
+        ),
+        (
+            _with_host(answers=[_answer(call="1")]),
+            SnapshotCorrupt,
+            NOT_READABLE + "answers[0].call: expected an integer, found text",
+        ),
+    ],
+)
+def test_a_snapshot_that_this_agent_can_not_have_left_is_refused(
+    cache: Path, counter: Path, change: Change, error: type[RunnerError], message: str
+):
+    """Its root is right, and what it says is not: above all it can't have calls made that nobody granted."""
+    write(counter, change(read(counter)), sync=False)
+    with pytest.raises(error) as caught:
+        restore_snapshot(counter, "go", Options(cache=cache))
+    assert caught.value.message.removeprefix(f"{counter}: ") == message
+
+
+def test_a_snapshot_from_beyond_the_calendar_can_be_looked_at(cache: Path, counter: Path):
+    """Whoever wrote it chose the number."""
+    write(counter, replace(read(counter), created_at_ms=1 << 62), sync=False)
+    facts = inspect_path(counter, cache)
+    assert facts["created_at"] == "4611686018427387904 ms"
+    assert facts["host"]["agent"] == show(read(counter).host["agent"])
+
+
+def test_a_snapshot_larger_than_the_operator_allows_is_refused_before_it_is_unpacked(
+    cache: Path, counter: Path
+):
+    """By the operator's own bound; a manifest could only lower it."""
+    snapshot = read(counter)
+    large = replace(snapshot.state.mind, memory_bytes=256 << 20)
+    write(counter, replace(snapshot, state=replace(snapshot.state, mind=large)), sync=False)
+    with pytest.raises(MemoryExceeded, match=r"^limit memory_bytes exceeded: 268435456 of 67108864$"):
+        restore_snapshot(counter, "go", Options(cache=cache))
+
+
+def test_an_agent_is_recalled_as_it_was_and_not_as_another_with_the_same_code(cache: Path, tmp_path: Path):
+    """Two manifests around one module: each snapshot goes on under its own."""
+    limits = {}
+    for fuel in (1_000_000, 2_000_000):
+        folder, file = tmp_path / str(fuel), tmp_path / f"{fuel}.snap"
+        folder.mkdir()
+        (folder / "agent.wat").write_bytes((COUNTER / "agent.wat").read_bytes())
+        (folder / "agent.toml").write_text(
+            f'name = "counter"\nlanguage = "wat"\nentry = "agent.wat"\n[limits]\nfuel = {fuel}\n'
+        )
+        run_agent(folder, "go", Options(cache=cache, snapshot=file, sync=False))
+        limits[fuel] = file
+    for fuel, file in limits.items():
+        assert restore_snapshot(file, "go", Options(cache=cache)).limits["fuel"] == fuel
+
+
+def test_an_agent_in_the_cache_that_is_not_what_its_name_says_is_not_recalled(tmp_path: Path):
+    """It is asked for instead, and kept anew by the next run."""
+    cache, file = tmp_path / "cache", tmp_path / "counter.snap"
+    options = Options(cache=cache, snapshot=file, sync=False)
+    run_agent(COUNTER, "go", options)
+    agent = read(file).host["agent"]
+    entry = BlobCache(cache).get("agents", agent)
+    assert entry is not None
+    assert digest(entry.read_bytes()) == agent
+    content = entry.read_bytes()
+    entry.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(UsageError, match="the agent of this snapshot is not known here"):
+        restore_snapshot(file, "go", options)
+    assert restore_snapshot(file, "go", options, COUNTER).result == 2
+    assert restore_snapshot(file, "go", options).result == 3
+    assert Host(cache).recall_agent(agent) == content
+
+
+@pytest.fixture
+def packed(cache: Path, tmp_path: Path) -> Path:
+    """An agent in one file, with its image inside."""
+    path = tmp_path / "counter.wasm"
+    progress: list[str] = []
+    build_agent(COUNTER, path, progress.append, cache)
+    return path
+
+
+def _repack(path: Path, change: Change) -> None:
+    wasm, manifest, image = unpack(path.read_bytes(), origin=path)
+    assert manifest is not None
+    assert image is not None
+    path.write_bytes(pack(wasm, manifest, encode(change(decode(image)))))
+
+
+def test_an_image_larger_than_the_operator_allows_is_refused_before_it_is_unpacked(cache: Path, packed: Path):
+    """A file of a few kilobytes must not become gigabytes."""
+    _repack(
+        packed,
+        lambda image: replace(
+            image, state=replace(image.state, mind=replace(image.state.mind, memory_bytes=4 << 30))
+        ),
+    )
+    with pytest.raises(MemoryExceeded, match=r"^limit memory_bytes exceeded: 4294967296 of 65536$"):
+        run_agent(packed, "go", Options(cache=cache))
+    with pytest.raises(MemoryExceeded, match=r"^limit memory_bytes exceeded: 4294967296 of 1073741824$"):
+        inspect_path(packed, cache)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _with_calls(Call(1, "memory.save", SAVE, 0)),
+        lambda image: replace(image, host={"notes": 1}),
+        lambda image: replace(image, image_digest=bytes(31) + b"\1"),
+        lambda image: replace(image, state=replace(image.state, last_delivery=5)),
+    ],
+    ids=["calls", "host part", "stands on another", "past"],
+)
+def test_an_image_that_is_more_than_a_mind_is_refused(cache: Path, packed: Path, change: Change):
+    """Nothing is silently left out."""
+    _repack(packed, change)
+    with pytest.raises(SnapshotCorrupt) as caught:
+        run_agent(packed, "go", Options(cache=cache))
+    expected = "snapshot is damaged: an agent's image stands on zeros and holds nothing but a mind"
+    assert caught.value.message == f"{packed}: {expected}"
