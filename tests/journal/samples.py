@@ -13,7 +13,8 @@ from typing import Any, Final, get_args
 from hypothesis import strategies as st
 
 from runner import codec
-from runner.journal import Journal, StateDirectory
+from runner.digest import digest
+from runner.journal import Journal, StateDirectory, chain
 from runner.journal.records import (
     Abandoned,
     Born,
@@ -127,6 +128,27 @@ def edit(root: Path, sql: str, *parameters: Any) -> None:
     connection = sqlite3.connect(root / "state.db")
     with connection:
         assert connection.execute(sql, parameters).rowcount == 1
+    connection.close()
+
+
+def forge(root: Path, payloads: list[bytes], standing: bytes | None = None) -> None:
+    """
+    Give the one instance other records, with a chain and a seal that are sound.
+    """
+    rows = chain.extend(chain.START, payloads)
+    tail = chain.Tail(len(rows), rows[-1].chain)
+    connection = sqlite3.connect(root / "state.db")
+    with connection:
+        key, name, agent, packed = connection.execute(
+            "SELECT id, name, agent, standing FROM instances"
+        ).fetchone()
+        packed = packed if standing is None else standing
+        connection.execute("DELETE FROM records")
+        connection.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", [(key, *row) for row in rows])
+        seal = digest(b"runner instance 1\n" + codec.encode([name, agent, tail.position, tail.chain, packed]))
+        connection.execute(
+            "UPDATE instances SET position = ?, chain = ?, standing = ?, seal = ?", (*tail, packed, seal)
+        )
     connection.close()
 
 

@@ -23,10 +23,10 @@ from runner.errors import (
     JournalPoisoned,
     StaleWriter,
 )
-from runner.journal import Journal, StateDirectory, chain, wire
+from runner.journal import Journal, StateDirectory, wire
 from runner.journal.chain import GENESIS, link
 from runner.journal.records import Born, Delivery, Record, Stopped
-from tests.journal.samples import HELLO, any_record, born, edit, filled, opened, records_of, turn
+from tests.journal.samples import HELLO, any_record, born, edit, filled, forge, opened, records_of, turn
 
 WRITE_AGAIN: Final = "open the instance again"
 
@@ -344,10 +344,47 @@ def test_a_record_of_a_kind_that_has_no_place_there_is_refused(state: StateDirec
     Whole bytes and a sound chain are not enough: a journal begins with its one birth.
     """
     filled(state, "one", 0)
-    payload = wire.encode(Stopped(reason="first", at_ms=0))
-    edit(root, "UPDATE records SET payload = ?, chain = ?", payload, chain.link(GENESIS, 0, payload))
-    with pytest.raises(JournalCorrupt):
-        state.open("one", write=True)
+    birth, stop = wire.encode(born("one")), wire.encode(Stopped(reason="first", at_ms=0))
+    for payloads, problem in (
+        ([stop], "record 0: a journal has one birth, at its beginning"),
+        ([birth, stop, birth], "record 2: a journal has one birth, at its beginning"),
+        ([birth, stop[:-1]], "record 1: string ends early at byte 24"),
+        ([birth, codec.encode(["halted", {}])], "record 1: kind 'halted' is unknown"),
+    ):
+        forge(root, payloads)
+        with state.open("one", write=False) as journal, pytest.raises(JournalCorrupt) as caught:
+            list(journal.read())
+        assert caught.value.message == f"journal of one is damaged at {problem}"
+
+
+def test_an_instance_that_ends_otherwise_than_its_records_is_found(state: StateDirectory, root: Path) -> None:
+    """
+    Also when that happens while it is open; so is one that has become shorter.
+    """
+    filled(state, "one", 1)
+    birth, stop = wire.encode(born("one")), wire.encode(Stopped(reason="first", at_ms=0))
+    with state.open("one", write=False) as reader, state.open("one", write=True) as writer:
+        forge(root, [birth, stop, stop])
+        with pytest.raises(JournalCorrupt) as caught:
+            list(writer.read())
+        assert caught.value.message == (
+            "journal of one is damaged at record 2: the instance ends with another record"
+        )
+        forge(root, [birth])
+        with pytest.raises(JournalCorrupt) as caught:
+            list(reader.read())
+        assert caught.value.message == "journal of one is damaged at record 1: it was there, and is gone"
+
+
+def test_a_standing_that_no_runner_wrote_is_found(state: StateDirectory, root: Path) -> None:
+    """
+    Even under a sound seal.
+    """
+    filled(state, "one", 0)
+    forge(root, [wire.encode(born("one"))], b"\xa0")
+    with pytest.raises(JournalCorrupt) as caught:
+        state.names()
+    assert caught.value.message == "journal of one is damaged: its standing: key 'agent' is missing"
 
 
 def test_a_clock_that_was_set_back_changes_no_order(root: Path) -> None:

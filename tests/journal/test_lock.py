@@ -130,6 +130,42 @@ def test_the_lock_of_a_file_that_was_removed_is_not_taken(
     taken.release()
 
 
+def test_a_lock_that_can_not_be_signed_is_let_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A full disk must not leave a holder that nobody knows.
+    """
+
+    def refuse(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", refuse)
+        with pytest.raises(OSError, match="No space left on device"):
+            InstanceLock(path, "one")
+        patch.setattr("fcntl.flock", refuse)
+        with pytest.raises(OSError, match="No space left on device"):
+            InstanceLock(path, "one")
+    InstanceLock(path, "one").release()
+
+
+def test_a_lock_that_goes_away_while_it_is_looked_at_has_no_holder(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Its instance was removed.
+    """
+    path.write_bytes(b"made\n1\n")
+    read = locks._read
+
+    def read_last(where: Path) -> bytes:
+        content = read(where)
+        where.unlink()
+        return content
+
+    monkeypatch.setattr(locks, "_read", read_last)
+    assert holder(path) is None
+
+
 def test_a_link_is_not_followed(path: Path) -> None:
     """
     Nobody may make a writer write elsewhere.

@@ -381,6 +381,41 @@ def test_a_damaged_snapshot_is_refused_and_the_one_before_it_is_not(
         assert len(list(journal.read())) == 5
 
 
+def test_a_header_that_no_runner_wrote_is_refused(state: StateDirectory, root: Path) -> None:
+    """
+    Even under a sound seal; so are pages that are another's.
+    """
+    filled(state, "one", 0)
+
+    def seal(header: bytes, ids: bytes) -> None:
+        edit(
+            root,
+            "UPDATE snapshots SET header = ?, pages = ?, seal = ?",
+            header,
+            ids,
+            snapshots._seal("one", 1, header, ids),
+        )
+
+    with state.open("one", write=True) as journal:
+        put(journal, 1, machine_state({0: page(1), 1: page(2)}))
+        connection = sqlite3.connect(root / "state.db")
+        header, ids = connection.execute("SELECT header, pages FROM snapshots").fetchone()
+        connection.close()
+        found = pages.unpack_numbers(ids, 9)
+        for parts, problem in (
+            ((pages.compress(b"\xa1"), ids), "container ends early at byte 0"),
+            ((pages.compress(b"\xa0"), ids), "key 'digest' is missing"),
+            ((header, pages.pack_numbers(found[::-1])), "its pages are not those that were stored"),
+            ((header, pages.pack_numbers(found[:1])), "its pages are not those that were stored"),
+        ):
+            seal(*parts)
+            with pytest.raises(SnapshotCorrupt) as caught:
+                journal.latest_snapshot()
+            assert caught.value.message == f"one at 1: snapshot is damaged: {problem}"
+        seal(header, ids)
+        assert journal.latest_snapshot() is not None
+
+
 def test_a_damaged_snapshot_is_collected_and_counts_for_nothing(state: StateDirectory, root: Path) -> None:
     """
     A damaged origin stays: without it the life would seem to begin at its image.
