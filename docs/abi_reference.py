@@ -156,8 +156,8 @@ RULES: Final[dict[str, str]] = {
     + ", ".join(f"`{name}`" for name in STATE_OPCODES.values())
     + " do not occur. `memory.init` may.",
     "function-size": f"No function has more than {_size(admission.MAX_FUNCTION_BYTES)} of code.",
-    "function-calls": f"No function makes more than {admission.MAX_FUNCTION_CALLS:,} calls, each counted where "
-    "it is written: in a straight row of calls the engine looks neither at fuel nor at the clock.",
+    "function-calls": f"No function makes more than {admission.MAX_FUNCTION_CALLS:,} calls, each counted "
+    "where it is written: in a straight row of calls the engine looks neither at fuel nor at the clock.",
     "function-effort": "No function asks too much of an optimizing compiler: roughly, the number of places "
     f"where control flow meets times the number of values is at most {admission.MAX_FUNCTION_EFFORT:,}.",
     "module-effort": f"All functions together ask at most {admission.MAX_MODULE_EFFORT:,} of it.",
