@@ -114,7 +114,8 @@ class Admitted:
 
     Attributes:
         code: The rewritten module.
-        code_digest: SHA-256 of the module without the sections that an agent file adds.
+        code_digest: SHA-256 of the module without custom sections: of what it does. Names are left out because
+            assemblers of different releases write them differently.
         imports: Operations that it imports, sorted.
         globals: Its mutable globals, in its own order.
         memory_min_bytes: Size of its memory at first.
@@ -204,7 +205,7 @@ def _admit(wasm: bytes, engine: wasmtime.Engine) -> Admitted:
     memory = module.memories[0]
     return Admitted(
         code=rewrite(module, exports),
-        code_digest=digest(wasm),
+        code_digest=digest(filter_custom(wasm, lambda _name: False)),
         imports=tuple(sorted({f"{item.module}.{item.name}" for item in module.imports})),
         globals=tuple(slots),
         memory_min_bytes=memory.minimum * WASM_PAGE_BYTES,

@@ -18,7 +18,7 @@ class Snapshot:
 
     Attributes:
         agent: Name of the agent. Untrusted text once it comes from a file.
-        code_digest: SHA-256 of the module without manifest and image: which code may continue.
+        code_digest: SHA-256 of the module without custom sections: which code may continue.
         image_digest: Digest of the image that the pages differ from.
         imports: Operations that the module imports, such as `llm.chat`, in its own order.
         limits: Bounds that the instance ran under.
