@@ -114,8 +114,8 @@ class Admitted:
 
     Attributes:
         code: The rewritten module.
-        code_digest: SHA-256 of the module without custom sections: of what it does. Names are left out because
-            assemblers of different releases write them differently.
+        code_digest: SHA-256 of the module without custom sections: of what it does. Names are left out,
+            because assemblers of different releases write them differently.
         imports: Operations that it imports, sorted.
         globals: Its mutable globals, in its own order.
         memory_min_bytes: Size of its memory at first.
