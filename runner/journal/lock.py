@@ -131,7 +131,7 @@ def _acquire(path: Path, name: str) -> int:
             if pid is not None and _is_alive(pid):
                 break
             # Its holder has not said who it is yet, or died while somebody looked.
-            time.sleep(_RETRY_S)
+            _pause()
             continue
         except BaseException:
             os.close(fd)
@@ -141,6 +141,10 @@ def _acquire(path: Path, name: str) -> int:
         # The instance was removed between the two calls; this is the lock of nothing.
         os.close(fd)
     raise InstanceBusy(name, pid)
+
+
+def _pause() -> None:
+    time.sleep(_RETRY_S)
 
 
 def _is_at(fd: int, path: Path) -> bool:

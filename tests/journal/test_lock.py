@@ -79,16 +79,16 @@ def test_who_only_looks_is_not_taken_for_a_holder(path: Path, monkeypatch: pytes
     path.write_bytes(b"made\n999999999\n")
     looking = os.open(path, os.O_RDWR)
     fcntl.flock(looking, fcntl.LOCK_SH)
-    naps: list[float] = []
+    pauses: list[None] = []
 
-    def nap(seconds: float) -> None:
-        naps.append(seconds)
-        if len(naps) == 3:
+    def pause() -> None:
+        pauses.append(None)
+        if len(pauses) == 3:
             os.close(looking)
 
-    monkeypatch.setattr("time.sleep", nap)
+    monkeypatch.setattr(locks, "_pause", pause)
     InstanceLock(path, "one").release()
-    assert naps == [0.005] * 3
+    assert len(pauses) == 3
 
 
 def test_a_holder_that_never_says_who_it_is_is_still_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,12 +98,12 @@ def test_a_holder_that_never_says_who_it_is_is_still_one(path: Path, monkeypatch
     path.write_bytes(b"")
     silent = os.open(path, os.O_RDWR)
     fcntl.flock(silent, fcntl.LOCK_EX)
-    naps: list[float] = []
-    monkeypatch.setattr("time.sleep", naps.append)
+    pauses: list[None] = []
+    monkeypatch.setattr(locks, "_pause", lambda: pauses.append(None))
     with pytest.raises(InstanceBusy) as caught:
         InstanceLock(path, "one")
     assert caught.value.message == "instance one is in use by another process"
-    assert len(naps) == 20
+    assert len(pauses) == 20
     os.close(silent)
 
 
