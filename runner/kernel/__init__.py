@@ -4,7 +4,7 @@ The trusted core: sans-I/O, small enough to read in an hour, everything from the
     admit (module) -> Admitted -> Program -> boot -> Image -> Machine -> step(input) -> StepResult
 
 Read in this order: `abi` (the table), `limits`, `state`, `admission`, `engine`, `linker`, `slice`,
-`instance`, `mapping`, `image`, `boot`, `machine`.
+`instance`, `mapping`, `image`, `run`, `boot`, `step`, `machine`.
 
 Tried and rejected:
 

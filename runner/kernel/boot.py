@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from runner.kernel.fit import check_fit
 from runner.kernel.image import Image
 from runner.kernel.instance import Instance
-from runner.kernel.machine import run_guest
+from runner.kernel.run import run_guest
 from runner.kernel.slice import LogLine, Slice
 
 if TYPE_CHECKING:

@@ -16,25 +16,19 @@ double. What the failed slice itself used never left it, and leaves no trace.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import wasmtime
+from typing import TYPE_CHECKING, Final
 
 from runner import codec
 from runner.errors import (
-    DeadlineExceeded,
-    FuelExhausted,
-    Interrupted,
     LimitExceeded,
-    MemoryExceeded,
     ProtocolViolation,
     RunnerError,
 )
-from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.abi import Status
 from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
-from runner.kernel.linker import running
-from runner.kernel.slice import LogLine, Reply, Slice
+from runner.kernel.run import run_guest
+from runner.kernel.slice import Slice
 from runner.kernel.state import (
     ENTROPY_BYTES,
     MAX_NUMBER,
@@ -45,7 +39,7 @@ from runner.kernel.state import (
     OpenDelivery,
     Restored,
 )
-from runner.kernel.trap import forget_traceback, trapped
+from runner.kernel.step import Deliver, Input, StepResult, Wake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,75 +48,9 @@ if TYPE_CHECKING:
     from runner.kernel.limits import Limits
     from runner.kernel.program import Program
 
+__all__ = ["Deliver", "Input", "Machine", "StepResult", "Wake", "digest_of"]
+
 _CANCELLED: Final = codec.encode({"kind": "cancelled", "message": "cancelled by the agent"})
-
-
-@dataclass(frozen=True, slots=True)
-class Deliver:
-    """
-    Hand the instance one event.
-
-    Attributes:
-        number: Greater than any delivery before it.
-        kind: Why.
-        payload: Deterministic CBOR.
-        now_ms: Time of the slice, in milliseconds since the Unix epoch.
-    """
-
-    number: int
-    kind: DeliveryKind
-    payload: bytes
-    now_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Wake:
-    """
-    Hand the instance the answer to a call in flight, or a part of it.
-
-    Attributes:
-        answer: The answer.
-        now_ms: Time of the slice, in milliseconds since the Unix epoch.
-    """
-
-    answer: Answer
-    now_ms: int
-
-
-Input: TypeAlias = Deliver | Wake
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """
-    What a slice asked for. After a failure all of it is empty but `fuel`, and `failure` says why.
-
-    Attributes:
-        calls: New calls, in order.
-        cancelled: Calls given up, by number.
-        reply: How the open delivery ended, or `None`.
-        logs: Log lines, in order.
-        logs_dropped: Lines beyond the limit.
-        snapshot_reason: Set when the guest asked for a snapshot; may be empty.
-        fuel: Fuel charged; all that was left, when the slice failed.
-        failure: Why the slice failed, or `None`.
-        failed_delivery: The delivery that the failure ended, or 0.
-        abandoned: Calls that nobody waits for any more: those of the failed delivery, or the one whose
-            answer failed outside any.
-        undone: Answers to earlier calls that the failure took back: step them again.
-    """
-
-    calls: tuple[Call, ...] = ()
-    cancelled: tuple[int, ...] = ()
-    reply: Reply | None = None
-    logs: tuple[LogLine, ...] = ()
-    logs_dropped: int = 0
-    snapshot_reason: str | None = None
-    fuel: int = 0
-    failure: RunnerError | None = None
-    failed_delivery: int = 0
-    abandoned: tuple[int, ...] = ()
-    undone: tuple[Answer, ...] = ()
 
 
 @dataclass(slots=True)
@@ -500,49 +428,6 @@ class Machine:
         self._body = undo.before
         self._calls = dict(undo.calls)
         self._undo = None
-
-
-def run_guest(
-    program: Program,
-    current: Slice,
-    entry: Callable[..., None],
-    args: tuple[int, ...],
-    fuel: int,
-    deadline_ms: int,
-) -> tuple[RunnerError | None, int]:
-    """
-    Call one export under fuel and a wall deadline; why it failed, and the fuel that is left.
-    """
-    engine, store = program.engine, current.store
-    ticks, interrupts = engine.deadline_ticks(deadline_ms), engine.interrupts
-    last_tick = engine.ticks + ticks
-    store.set_fuel(fuel)
-    store.set_epoch_deadline(ticks)
-    if engine.interrupted:
-        return Interrupted(), 0
-    current.is_overdue = lambda: engine.ticks >= last_tick or engine.interrupts != interrupts
-    try:
-        with running(current):
-            entry(store, *args)
-    except wasmtime.Trap as trap:
-        forget_traceback(trap)
-        code = trap.trap_code
-        if code is wasmtime.TrapCode.INTERRUPT:
-            current.late = True
-        elif code is wasmtime.TrapCode.OUT_OF_FUEL:
-            store.set_fuel(0)
-        else:
-            return trapped(trap), 0
-    except wasmtime.WasmtimeError:
-        # The one way for a call to fail without a trap: exceptions that the guest holds on to have filled
-        # the heap that the engine keeps for them, which is bounded like the memory.
-        return MemoryExceeded(current.limits.memory_bytes, current.limits.memory_bytes), 0
-    if current.late:
-        stopped = engine.interrupts != interrupts
-        return Interrupted() if stopped else DeadlineExceeded("timeout_ms", deadline_ms, deadline_ms), 0
-    left = store.get_fuel()
-    # Host work that could not be paid for leaves no fuel and must not count as done.
-    return (None, left) if left else (FuelExhausted(current.limits.fuel), 0)
 
 
 def _sound_seed(entropy: bytes) -> bytes:
