@@ -13,7 +13,7 @@ class Termination:
     """
     Whether this process was asked to terminate.
 
-    No snapshot is taken for it: the instance is as before the delivery.
+    The instance is as before the delivery then, and so is a snapshot that was asked for.
     """
 
     def __init__(self) -> None:

@@ -174,8 +174,9 @@ class Engine:
         """
         Tell the engine that `EPOCH_TICK_MS` have passed.
         """
-        self._ticks += 1
-        self.wasmtime.increment_epoch()
+        with self._lock:
+            self._ticks += 1
+            self.wasmtime.increment_epoch()
 
     @property
     def ticks(self) -> int:

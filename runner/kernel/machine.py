@@ -19,11 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from runner import codec
-from runner.errors import (
-    LimitExceeded,
-    ProtocolViolation,
-    RunnerError,
-)
+from runner.errors import Interrupted, LimitExceeded, ProtocolViolation, RunnerError
 from runner.kernel.abi import Status
 from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
@@ -410,7 +406,8 @@ class Machine:
         abandoned = tuple(number for number in self._calls if number not in undo.calls)
         self._roll_back(undo)
         undone = tuple(undo.answers)
-        if not undo.delivery:
+        # By its wire form: a replay has the failure only as it was recorded.
+        if not undo.delivery and failure.to_wire()["kind"] != Interrupted.kind:
             # An answer that failed outside any delivery would fail again: its call is over.
             undone, abandoned = (), tuple(answer.call for answer in undo.answers)
             for number in abandoned:

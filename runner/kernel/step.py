@@ -66,7 +66,8 @@ class StepResult:
         failed_delivery: The delivery that the failure ended, or 0.
         abandoned: Calls that nobody waits for any more: those of the failed delivery, or the one whose
             answer failed outside any.
-        undone: Answers to earlier calls that the failure took back: step them again.
+        undone: Answers to earlier calls that the failure took back, or the one that an interrupt outside any
+            delivery did: step them again.
     """
 
     calls: tuple[Call, ...] = ()

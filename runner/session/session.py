@@ -443,6 +443,9 @@ class Session:
         if result.logs_dropped:
             lost = f"{result.logs_dropped} more log lines of the agent were dropped"
             self._on_log(LogLine(LogLevel.WARNING, lost))
+        if result.failure is not None and not result.failed_delivery:
+            failed = f"the agent failed outside any delivery: {result.failure.message}"
+            self._on_log(LogLine(LogLevel.WARNING, failed))
         self._give_up((*result.cancelled, *result.abandoned))
         self._dispose(disposition)
         self._inbox.put_back(result.undone)

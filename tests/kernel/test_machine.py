@@ -17,7 +17,7 @@ from runner.errors import (
 )
 from runner.kernel.abi import DeliveryKind, LogLevel, Status
 from runner.kernel.limits import Limits
-from runner.kernel.machine import Deliver, StepResult
+from runner.kernel.machine import Deliver, StepResult, Wake
 from runner.kernel.slice import LogLine, Reply
 from runner.kernel.state import Answer, Call, Restored
 from tests.kernel.guests import (
@@ -457,3 +457,14 @@ def test_exceptions_can_not_take_more_than_the_memory_limit() -> None:
     result = deliver(machine(holding_exceptions(100), limits))
     assert isinstance(result.failure, MemoryExceeded)
     assert failure_of(result) == "limit memory_bytes exceeded: 1048576 of 1048576"
+
+
+def test_an_interrupt_between_deliveries_gives_the_answer_back() -> None:
+    """It is the host's doing: the guest must not lose what it waits for."""
+    instance = machine()
+    deliver(instance, 1, chat() + reply(1))
+    before = instance.freeze()
+    answer = Answer(1, Status.OK, MARK + reply(1))
+    result = instance.step(Wake(answer, 0), failed=Interrupted())
+    assert (result.failed_delivery, result.abandoned, result.undone) == (0, (), (answer,))
+    assert instance.freeze() == before
