@@ -25,7 +25,15 @@ def show_report(report: Report, console: Console) -> int:
     else:
         console.result(report.result)
     _say_rest(report, console)
+    _say_waiting(report, console)
     return 0
+
+
+def _say_waiting(report: Report, console: Console) -> None:
+    if report.waiting and not console.display.as_json:
+        calls = ", ".join(map(str, report.waiting))
+        hint = f"see them: runner approvals {report.instance}"
+        console.note(f"{report.instance} waits for approval of call {calls}", hint=hint)
 
 
 def show_what_was_reached(report: Report, console: Console) -> None:
@@ -56,6 +64,7 @@ def show_restored(report: Report, console: Console) -> int:
     }
     console.text(describe(facts))
     _say_rest(report, console)
+    _say_waiting(report, console)
     return 0
 
 
@@ -78,10 +87,6 @@ def _say_rest(report: Report, console: Console) -> None:
             f"snapshot {path}: {pages} page{'' if pages == 1 else 's'}, {size}",
             hint=f"go on with: runner restore {shlex.quote(path)}",
         )
-    if report.waiting:
-        calls = ", ".join(map(str, report.waiting))
-        hint = f"see them: runner approvals {report.instance}"
-        console.note(f"{report.instance} waits for approval of call {calls}", hint=hint)
     if console.display.verbosity > 0:
         timing = ", ".join(f"{name} {value:.1f} ms" for name, value in report.timing_ms.items())
         console.note(f"instance {report.instance}: fuel {report.fuel}, {timing}")

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 import anyio
+from anyio import TASK_STATUS_IGNORED
 
 from runner.capabilities.standard import standard_handlers
 from runner.digest import show
@@ -22,6 +23,8 @@ from runner.wiring.options import Options, Report
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from anyio.abc import TaskStatus
 
     from runner.codec import Value
     from runner.session.outcome import Outcome
@@ -60,6 +63,8 @@ class Serving:
         self._clock = clock
         self._state = state
         self.outcomes: list[Outcome] = []
+        # What the report is of.
+        self._reported: Outcome | None = None
         self._is_delivered = False
         self._is_stopped = False
 
@@ -77,9 +82,11 @@ class Serving:
         """
         with anyio.CancelScope() as scope:
             async with self._session() as session, anyio.create_task_group() as watchers:
-                watchers.start_soon(self._heed_signals, session, scope)
-                async for outcome in self._deliveries(session, value):
+                await watchers.start(self._heed_signals, session, scope)
+                async for kind, outcome in self._deliveries(session, value):
                     self.outcomes.append(outcome)
+                    if self._reported is None or kind is DeliveryKind.MESSAGE:
+                        self._reported = outcome
                 self._is_delivered = value is NO_MESSAGE or self._is_delivered
                 await self._drain(session)
                 watchers.cancel_scope.cancel()
@@ -101,11 +108,16 @@ class Serving:
         )
         return session_of(self._life, self._host, self._options, handlers)
 
-    async def _deliveries(self, session: Session, value: Value) -> AsyncIterator[Outcome]:
+    async def _deliveries(
+        self, session: Session, value: Value
+    ) -> AsyncIterator[tuple[DeliveryKind | None, Outcome]]:
+        """
+        What ends, one after the other; its kind, or `None` for what was open.
+        """
         deadline_ms = self._options.deadline_ms
         opened = await session.finish_open(deadline_ms=deadline_ms)
         if opened is not None:
-            yield opened
+            yield None, opened
             if opened.failure is not None:
                 # Waiting for a person, it stays open; failed, it is what the caller must hear of.
                 return
@@ -113,12 +125,13 @@ class Serving:
             known = self._life.machine.freeze().restored
             event = asdict(known) if known else None
             told = await session.deliver(DeliveryKind.RESTORE, event, deadline_ms=deadline_ms)
-            yield told
+            yield DeliveryKind.RESTORE, told
             if told.failure is not None:
                 return
         if value is not NO_MESSAGE:
             self._is_delivered = True
-            yield await session.deliver(DeliveryKind.MESSAGE, value, deadline_ms=deadline_ms)
+            ended = await session.deliver(DeliveryKind.MESSAGE, value, deadline_ms=deadline_ms)
+            yield DeliveryKind.MESSAGE, ended
 
     async def _drain(self, session: Session) -> None:
         """
@@ -128,13 +141,21 @@ class Serving:
         with anyio.move_on_after(None if deadline_ms is None else deadline_ms / 1000):
             await session.drain()
 
-    async def _heed_signals(self, session: Session, scope: anyio.CancelScope) -> None:
+    async def _heed_signals(
+        self,
+        session: Session,
+        scope: anyio.CancelScope,
+        *,
+        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
+    ) -> None:
         """
         Ctrl-C ends the delivery. A termination ends the command: between two slices, and nothing is given up.
         """
         if threading.current_thread() is not threading.main_thread():
+            task_status.started()
             return
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
             async for _ in signals:
                 if self._options.stopping():
                     self._is_stopped = True
@@ -143,14 +164,26 @@ class Serving:
                 session.interrupt()
 
     def _report(self) -> Report:
+        """
+        Report of the message, or of what was open, or of the restore event: what there was of these.
+
+        Raises:
+            RunnerError: How the last of them failed, with the report of what was reached.
+        """
+        report = self._make_report()
+        failure = self.outcomes[-1].failure if self.outcomes else None
+        if failure is None:
+            return report
+        failure.report = report
+        if not self._is_delivered:
+            failure.details["delivered"] = False
+            failure.hint = failure.hint or _AGAIN
+        raise failure
+
+    def _make_report(self) -> Report:
         life = self._life
-        for outcome in self.outcomes:
-            if outcome.failure is not None and not self._is_delivered:
-                outcome.failure.details["delivered"] = False
-                outcome.failure.hint = outcome.failure.hint or _AGAIN
-            outcome.unwrap()
         return Report(
-            result=self.outcomes[-1].result if self.outcomes else None,
+            result=self._reported.result if self._reported else None,
             instance=life.name,
             agent=life.line.born.agent,
             snapshot=None,

@@ -255,6 +255,31 @@ def test_a_terminal_gets_no_escape_from_an_agent(environment: dict[str, str], pr
     assert shown.replace(b"\r\n", b"\n") == piped.replace(b"\x1b", b"\\x1b")
 
 
+def test_on_a_terminal_a_person_allows_a_call_and_the_run_goes_on(environment: dict[str, str]) -> None:
+    """
+    The whole call is shown on stderr; stdout has the answer alone.
+    """
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, "run", "guests/hello", "Shall I?", "--as", "clerk", "--ask", "llm"],
+        cwd=ROOT,
+        env=environment,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    ) as child:
+        os.close(theirs)
+        os.write(ours, b"y\n")
+        shown = read_terminal(ours).decode()
+        os.close(ours)
+        assert child.stdout is not None
+        assert child.stdout.read() == b"(scripted) You said: Shall I?\n"
+    assert child.returncode == 0
+    assert "clerk asks for llm.chat (call 1):" in shown
+    assert '"content": "Shall I?"' in shown
+    assert "Allow it? [y/N] " in shown
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("--help",), ("--version",), ("run", "--help"), ("restore", "-W", "help"), ("rum",), ("run", "nothing")],

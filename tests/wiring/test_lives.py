@@ -230,6 +230,16 @@ def test_a_denied_call_tells_the_agent_why(options: OptionsFor, state: Path):
         resume("shy", options())
 
 
+def test_a_failure_brings_what_was_reached(options: OptionsFor):
+    """Who it was, what it used, and that it waits."""
+    with pytest.raises(ApprovalPending) as caught:
+        run_named(GUESTS / "hello", "shy", "hi", options(), ("llm",))
+    report = caught.value.report
+    assert (report.instance, report.result, report.waiting) == ("shy", None, (1,))
+    assert report.fuel > 0
+    assert report.journal["records"] == 4
+
+
 def test_a_message_waits_until_the_one_before_has_its_verdict(options: OptionsFor):
     """It is not delivered, and says so."""
     with pytest.raises(ApprovalPending):
@@ -299,7 +309,7 @@ def test_a_snapshot_file_begins_a_life_with_what_was_known_of_its_calls(options:
     with pytest.raises(ApprovalPending):
         restore_named(out, "new", None, options())
     rule_on("new", 1, "allow", state=state, cache=options().cache)
-    assert resume("new", options()).result is None  # the restore event's
+    assert resume("new", options()).result == "(scripted) You said: hi"
     assert [row["fields"]["reply"] for row in journal_rows("new", state=state) if row["kind"] == "slice"] == [
         {"ok": True, "payload": "(scripted) You said: hi"},
         {"ok": True, "payload": None},
