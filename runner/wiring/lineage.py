@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.digest import digest as file_digest
 from runner.digest import show
 from runner.errors import UsageError
-from runner.journal import StateDirectory
+from runner.journal import StateDirectory, StoredSnapshot
 from runner.journal.records import Abandoned, Born, Delivery, Receipt, SnapshotTaken, Stopped, Wake, Woken
 from runner.kernel.abi import Status
 from runner.kernel.machine import Machine
@@ -85,28 +85,20 @@ def _restores(line: Line) -> int:
 
 
 def _generation(state: StateDirectory, parent: str) -> int:
-    children = 0
-    for row in state.names():
-        with journal_of(state, row.name, write=False) as journal:
-            first = next(iter(journal.read()), None)
-        if first and isinstance(first[1], Born) and first[1].parent and first[1].parent[0] == parent:
-            children += 1
-    return children + 1
+    return 1 + sum(row.parent is not None and row.parent[0] == parent for row in state.names())
 
 
 def _create(
     state: StateDirectory, name: str, born: Born, packed: bytes, memo: Memo | None, past: list[Record]
 ) -> None:
     """
-    Make an instance with a past. One that begins at a snapshot can't be opened until it has all of it.
+    Make an instance with a past, and with the snapshot that it begins at if it has one: all of it or nothing.
     """
     if memo is None:
         state.create(name, born, packed, past)
         return
-    state.create(name, born, packed)
-    with journal_of(state, name, write=True) as journal:
-        journal.put_snapshot(1, memo.state, memo.host, memo.digest)
-        journal.append([SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past])
+    origin = StoredSnapshot(1, memo.state, memo.host, memo.digest)
+    state.create(name, born, packed, [SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past], origin)
 
 
 def freeze(past: Past) -> Snapshot:

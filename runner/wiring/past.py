@@ -21,7 +21,7 @@ from runner.journal.records import (
     SnapshotTaken,
     Wake,
 )
-from runner.journal.state import NAME
+from runner.journal.state import NAME, default_state_root
 from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.limits import Limits
 from runner.session.recovery import Action, Await, Decide, Execute, Feed, Unknown
@@ -311,9 +311,9 @@ def _next(action: Action) -> str:
 
 def is_instance(name: str, *, state: Path | None = None) -> bool:
     """
-    Whether there is an instance of that name.
+    Whether there is an instance of that name; makes no state directory for the answer.
     """
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or not (state or default_state_root()).exists():
         return False
     with state_of(state) as directory:
         return any(row.name == name for row in directory.names())

@@ -84,6 +84,8 @@ def test_one_looks_at_its_past(options: OptionsFor, state: Path, cache: Path):
     with pytest.raises(UsageError, match=r"^shy has no record 4$"):
         inspect_named("shy", at=4, state=state, cache=cache)
     assert (is_instance("shy", state=state), is_instance("bold", state=state)) == (True, False)
+    assert not is_instance("shy", state=state / "nowhere")
+    assert not (state / "nowhere").exists()
 
 
 def test_another_memory_is_told_with_both_sides(tally: Path, cache: Path):
