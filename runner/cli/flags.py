@@ -226,11 +226,19 @@ def state_flag(function: Any) -> Any:
 
 def life_flags(function: Any) -> Any:
     """
-    How a named instance goes on: `--state`, `--checkpoint` and `--no-input`.
+    How a named instance goes on: `--state`, `--max-state`, `--checkpoint` and `--no-input`.
     """
     return _apply(
         function,
         state_flag,
+        flag(
+            "--max-state",
+            type=SIZE,
+            metavar="SIZE",
+            section=_STATE,
+            help="The most that the state directory's database may have; beyond it nothing more is kept, and "
+            "the command fails.  [default: no bound]",
+        ),
         flag(
             "--checkpoint",
             type=CHECKPOINT,
@@ -338,6 +346,7 @@ def _take_common(shell: Shell | None, console: Console, parameters: dict[str, An
     stopping = {"stopping": shell.termination.is_requested} if shell else {}
     return {
         "deadline_ms": parameters.pop("deadline"),
+        "max_state_bytes": parameters.pop("max_state", None),
         "on_log": lambda line: console.log(line.level, line.message, line.fields),
         **stopping,
         **parameters,

@@ -11,10 +11,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runner.codec import Value
+
+Death: TypeAlias = int | float
+"""
+A boundary by its number, or an instant in seconds after the process began.
+"""
 
 _NAME: Final = "patient"
 _MOST_LIVES: Final = 50
@@ -98,8 +104,8 @@ def crashtest(
         agent: The agent.
         message: What it is delivered each time.
         options: Grants, limits and cache.
-        kills: How many lives to cut short: each boundary once, or a choice of them; then pairs of
-            boundaries, the second inside the recovery from the first.
+        kills: How many lives to cut short: each boundary once, or a choice of them; then pairs, the first
+            at a boundary or at a random instant, the second at a boundary of the recovery from it.
         deliveries: How many deliveries a life has.
         defect: Key of `defects.DEFECTS`, or empty.
         seed: Of the choice of pairs.
@@ -116,9 +122,12 @@ def crashtest(
         chance = random.Random(seed)  # noqa: S311 - a choice of tests
         every = range(1, points + 1)
         chosen = every if kills >= points else sorted(chance.sample(every, kills))
-        plans: list[tuple[int, ...]] = [(point,) for point in chosen]
+        plans: list[tuple[Death, ...]] = [(point,) for point in chosen]
         while len(plans) < kills:
-            plans.append((chance.randint(1, points), chance.randint(1, points)))
+            # By turns: a second death inside the recovery from the first, and one at any instant at all.
+            second = chance.randint(1, points)
+            first = chance.randint(1, points) if len(plans) % 2 else chance.uniform(0, ward.lifetime_s)
+            plans.append((first, second))
         for number, deaths in enumerate(plans, 1):
             _judge(ward.life(deaths), baseline, deaths, verdict)
             progress(f"{number}/{len(plans)} lives, {len(verdict.findings)} faults")
@@ -159,6 +168,7 @@ class _Ward:
             defect=defect,
         )
         self._count = 0
+        self.lifetime_s = 0.0
 
     def uninterrupted(self) -> _Baseline:
         life = self.life(())
@@ -170,7 +180,7 @@ class _Ward:
             )
         return _Baseline(life.report, life.entries)
 
-    def life(self, deaths: tuple[int, ...]) -> _Life:
+    def life(self, deaths: tuple[Death, ...]) -> _Life:
         """
         One life, cut short at each of `deaths` in turn, then left alone until it ends.
         """
@@ -183,7 +193,7 @@ class _Ward:
         remaining = list(deaths)
         while life.lives < _MOST_LIVES and not life.problem:
             life.lives += 1
-            report = self._child(replace(plan, die_at=remaining.pop(0) if remaining else 0), place)
+            report = self._child(plan, place, remaining.pop(0) if remaining else 0)
             if report is None:
                 continue
             if "uncertain" in report:
@@ -200,11 +210,21 @@ class _Ward:
         shutil.rmtree(place)
         return life
 
-    def _child(self, plan: Plan, place: Path) -> dict[str, Any] | None:
+    def _child(self, plan: Plan, place: Path, death: Death) -> dict[str, Any] | None:
         path = place / "plan.json"
-        plan.write(path)
+        boundary = death if isinstance(death, int) else None
+        replace(plan, die_at=boundary or 0).write(path)
         command = [sys.executable, "-m", "runner.crashtest.child", str(path)]
-        done = subprocess.run(command, capture_output=True, timeout=_CHILD_TIMEOUT_S, check=False)  # noqa: S603
+        patience_s = death if boundary is None else _CHILD_TIMEOUT_S
+        started_s = time.monotonic()
+        try:
+            # On its timeout the child is killed, without a word.
+            done = subprocess.run(command, capture_output=True, timeout=patience_s, check=False)  # noqa: S603
+        except subprocess.TimeoutExpired:
+            if boundary is not None:
+                raise
+            return None
+        self.lifetime_s = max(self.lifetime_s, time.monotonic() - started_s)
         if done.returncode == -signal.SIGKILL:
             return None
         if done.returncode != 0:
@@ -229,10 +249,14 @@ class _Ward:
                 state.close()
 
 
-def _judge(life: _Life, baseline: _Baseline, deaths: tuple[int, ...], verdict: Verdict) -> None:
+def _show_death(death: Death) -> str:
+    return f"boundary {death}" if isinstance(death, int) else f"{death:.3f} s"
+
+
+def _judge(life: _Life, baseline: _Baseline, deaths: tuple[Death, ...], verdict: Verdict) -> None:
     verdict.kills += bool(deaths)
     verdict.uncertain += len(life.uncertain)
-    where = f"killed at {' then '.join(map(str, deaths))}"
+    where = f"killed at {' then '.join(map(_show_death, deaths))}"
     if life.report is None:
         verdict.unclean += 1
         verdict.findings.append(f"{where}: can't go on: {life.problem or 'it never ends'}")

@@ -125,10 +125,12 @@ class Session:
         self._numbers = machine.last_delivery
         self._stack = AsyncExitStack()
         self._effects: Effects
+        self._everything: anyio.CancelScope
         self._interrupted = False
         self._stopping = False
         self._stopped = anyio.Event()
         self._left = False
+        self._ended_by: RunnerError | None = None
         # Whether an answer had the last turn between deliveries.
         self._woke = False
         self.position = 0
@@ -155,8 +157,9 @@ class Session:
             )
             self._open.begin()
         self._dispose(begun)
-        tasks.start_soon(self._serve)
-        self._stack.callback(tasks.cancel_scope.cancel)
+        self._everything = tasks.cancel_scope
+        tasks.start_soon(self._serve_until_it_fails)
+        self._stack.callback(self._everything.cancel)
         return self
 
     async def __aexit__(
@@ -164,10 +167,17 @@ class Session:
     ) -> bool | None:
         """
         Give up what is in flight; who still waits for a delivery gets `Interrupted`.
+
+        Raises:
+            RunnerError: Why the session could not go on, such as a journal that could not be written; whoever
+                waited inside was cancelled for it.
         """
         self._left = True
         try:
-            return await self._stack.__aexit__(kind, error, trace)
+            suppressed = await self._stack.__aexit__(kind, error, trace)
+            if self._ended_by is not None:
+                raise self._ended_by
+            return suppressed
         finally:
             for pending in (self._open, *self._queue):
                 if pending is not None:
@@ -307,10 +317,25 @@ class Session:
     async def _take_answer(self, answer: Answer) -> None:
         if answer.status != Status.PART:
             if self._chronicle.writes_at_once(answer.call):
-                await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+                try:
+                    await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+                except RunnerError as error:
+                    self._end(error)
+                    return
             else:
                 self._chronicle.receipt(answer)
         await self._inbox.put(answer)
+
+    async def _serve_until_it_fails(self) -> None:
+        try:
+            await self._serve()
+        except RunnerError as error:
+            self._end(error)
+
+    def _end(self, error: RunnerError) -> None:
+        # As itself, not in a group: it is no bug, and whoever opened the session has to tell it.
+        self._ended_by = error
+        self._everything.cancel()
 
     async def _serve(self) -> None:
         while not self._stopping:

@@ -177,11 +177,11 @@ class Past:
         return tuple(call for call in calls if isinstance(self.fold.history.action(call.number), kind))
 
 
-def state_of(path: Path | None) -> StateDirectory:
+def state_of(path: Path | None, max_bytes: int | None = None) -> StateDirectory:
     """
     The state directory at a path, or the user's own.
     """
-    return StateDirectory(path)
+    return StateDirectory(path, max_bytes=max_bytes)
 
 
 @contextmanager

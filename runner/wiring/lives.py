@@ -67,7 +67,7 @@ def run_named(path: Path, name: str, value: Value, options: Options, ask: tuple[
     clock = Stopwatch()
     provider_of(options)
     host = Host(options.cache)
-    with state_of(options.state) as state:
+    with state_of(options.state, options.max_state_bytes) as state:
         give_birth(state, host, host.load(path), name, options, ask)
         return _serve(state, host, name, value, options, clock)
 
@@ -87,7 +87,7 @@ def send(name: str, value: Value, options: Options) -> Report:
         NeedsDecision: If a person has to rule on a call first.
         RunnerError: How the delivery failed.
     """
-    with state_of(options.state) as state:
+    with state_of(options.state, options.max_state_bytes) as state:
         return _serve(state, Host(options.cache), name, value, options, Stopwatch())
 
 
@@ -104,7 +104,7 @@ def resume(name: str | None, options: Options, *, last: bool = False) -> Report:
         UsageError: If it is not clear which one is meant.
         RunnerError: As for `send`.
     """
-    with state_of(options.state) as state:
+    with state_of(options.state, options.max_state_bytes) as state:
         chosen = name if name is not None else _choose(state.names(), last=last)
         return _serve(state, Host(options.cache), chosen, NO_MESSAGE, options, Stopwatch())
 
@@ -153,7 +153,7 @@ def restore_named(
     package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
     prepared = prepare_under(host, package, options)
     check_snapshot(snapshot, prepared)
-    with state_of(options.state) as state:
+    with state_of(options.state, options.max_state_bytes) as state:
         adopt_snapshot(state, host, name, snapshot, part, prepared, options=options, ask=ask)
         return _serve(state, host, name, NO_MESSAGE if value is None else value, options, clock)
 

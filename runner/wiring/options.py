@@ -50,6 +50,7 @@ class Options:
         cache: Where compiled code is kept; `None` for the user's cache directory.
         checkpoint: Of a named instance: when its snapshots are taken.
         state: Where named instances live; `None` for the user's state directory.
+        max_state_bytes: The most that its database may have, or `None`.
         stopping: Of a named instance: whether an interrupt is to stop it and not to end its delivery.
     """
 
@@ -66,6 +67,7 @@ class Options:
     cache: Path | None = None
     checkpoint: Checkpoint = "asked"
     state: Path | None = None
+    max_state_bytes: int | None = None
     stopping: Callable[[], bool] = _never
 
 

@@ -321,7 +321,7 @@ def test_completion_offers_verbs_flags_and_paths(environment: dict[str, str], tm
         return done.stdout.split()
 
     assert complete("res") == ["plain,resume", "plain,restore", "plain,resolve"]
-    assert complete("run", "--max") == ["plain,--max-memory", "plain,--max-fuel"]
+    assert complete("run", "--max") == ["plain,--max-memory", "plain,--max-fuel", "plain,--max-state"]
     assert complete("run", "--color", "a") == ["plain,auto", "plain,always"]
     assert complete("run", "gu") == ["file,gu"]
 

@@ -23,10 +23,11 @@ from runner.errors import (
     InstanceExists,
     InstanceUnknown,
     JournalCorrupt,
+    StateFull,
     UsageError,
 )
 from runner.journal import StateDirectory
-from runner.journal.records import Decision, Receipt, Start
+from runner.journal.records import Decision, Receipt, Slice, Start
 from runner.kernel.abi import Status
 from runner.wiring import (
     Options,
@@ -444,3 +445,21 @@ def test_statuses_of_wakes_are_told_by_name(options: OptionsFor, state: Path):
     run_named(GUESTS / "courier", "held", None, options(allow=COURIER))
     statuses = {row["fields"]["status"] for row in journal_rows("held", state=state) if row["kind"] == "wake"}
     assert statuses == {Status.OK.name.lower(), Status.NOT_FOUND.name.lower()}
+
+
+def test_a_state_directory_at_its_bound_keeps_what_it_has(options: OptionsFor, state: Path):
+    """The message that found no room is refused; with room it is delivered."""
+    run_named(GUESTS / "counter", "tally", "go", options())
+    before = records_of(state, "tally")
+
+    def send_until_full() -> None:
+        for _ in range(200):
+            send("tally", "x" * 10_000, options(max_state_bytes=200_000))
+
+    with pytest.raises(StateFull) as caught:
+        send_until_full()
+    assert "raise it with --max-state" in str(caught.value.hint)
+    after = records_of(state, "tally")
+    assert after[: len(before)] == before
+    replies = sum(isinstance(record, Slice) and record.reply is not None for record in after)
+    assert send("tally", "go", options()).result == replies + 1
