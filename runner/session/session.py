@@ -53,9 +53,9 @@ _NULL: Final = codec.encode(None)
 
 def wall_clock_ms() -> int:
     """
-    Milliseconds since the Unix epoch.
+    Milliseconds since the Unix epoch; 0 for a clock that is set to before it, as no record has such a time.
     """
-    return time.time_ns() // 1_000_000
+    return max(0, time.time_ns() // 1_000_000)
 
 
 class _Unwritten(Exception):
@@ -164,10 +164,19 @@ class Session:
     ) -> bool | None:
         """
         Give up what is in flight; who still waits for a delivery gets `Interrupted`.
+
+        Raises:
+            RunnerError: Why something could not be written down; all else was given up for it.
         """
         self._left = True
         try:
             return await self._stack.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            # Bugs stay in the group; that something could not be written down is the session's own failure.
+            failure = group.exceptions[0]
+            if len(group.exceptions) > 1 or not isinstance(failure, RunnerError):
+                raise
+            raise failure from failure.__cause__
         finally:
             for pending in (self._open, *self._queue):
                 if pending is not None:
