@@ -126,7 +126,7 @@ class StateDirectory:
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         self.root = default_state_root() if root is None else root.absolute()
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms or (lambda: max(0, time.time_ns() // 1_000_000))
         self._locks = self.root / _LOCKS
         with explained(self.root):
             with contextlib.suppress(FileExistsError):

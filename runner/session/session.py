@@ -53,9 +53,9 @@ _NULL: Final = codec.encode(None)
 
 def wall_clock_ms() -> int:
     """
-    Milliseconds since the Unix epoch.
+    Milliseconds since the Unix epoch; 0 for a clock that is set to before it, as no record has such a time.
     """
-    return time.time_ns() // 1_000_000
+    return max(0, time.time_ns() // 1_000_000)
 
 
 class _Unwritten(Exception):

@@ -20,13 +20,14 @@ _TICK_S: Final = EPOCH_TICK_MS / 1000
 
 _LINGER_TICKS: Final = 100
 """
-Ticks without a running guest after which the thread sleeps; waking it for each slice would cost more.
+Ticks without a running guest after which the thread ends; a new one for each slice would cost more.
 """
 
 
 class Ticker:
     """
-    One daemon thread for an engine, asleep while no guest runs.
+    One daemon thread for an engine while guests run; none is left when none has run for a while, so that
+    engines can come and go.
 
     Late on a busy machine, never early: it moves the epoch by the time that has really passed, and what
     passed before a slice began is not held against it.
@@ -40,9 +41,9 @@ class Ticker:
         self._engine = engine
         self._clock_s = clock_s
         self._running = 0
-        self._asleep = True
+        self._ticking = False
         self._ticked_s = 0.0
-        self._wanted = threading.Condition()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -50,8 +51,8 @@ class Ticker:
         """
         Hold while a slice runs; from any thread, any number at once.
         """
-        with self._wanted:
-            if self._running or not self._asleep:
+        with self._lock:
+            if self._running or self._ticking:
                 # The thread may be behind: a slice that begins now must not get ticks of the time before.
                 self._catch_up()
             else:
@@ -60,33 +61,27 @@ class Ticker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._tick, name="runner-ticker", daemon=True)
                 self._thread.start()
-            if self._asleep:
-                self._wanted.notify()
         try:
             yield
         finally:
-            with self._wanted:
+            with self._lock:
                 self._running -= 1
 
     def _tick(self) -> None:
-        while True:
-            with self._wanted:
-                self._asleep = True
-                self._wanted.wait_for(lambda: self._running)
-                self._asleep = False
-            self._tick_until_idle()
-
-    def _tick_until_idle(self) -> None:
+        with self._lock:
+            self._ticking = True
         idle = 0
         while idle < _LINGER_TICKS:
             time.sleep(_TICK_S)
-            with self._wanted:
+            with self._lock:
                 idle = 0 if self._running else idle + 1
                 self._catch_up()
+                if idle == _LINGER_TICKS:
+                    self._thread, self._ticking = None, False
 
     def _catch_up(self) -> None:
         """
-        Move the epoch to now; whoever calls holds the condition.
+        Move the epoch to now; whoever calls holds the lock.
         """
         now_s = self._clock_s()
         while self._ticked_s + _TICK_S <= now_s:

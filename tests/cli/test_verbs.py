@@ -126,8 +126,10 @@ def test_options_can_not_be_abbreviated(command: Any) -> None:
     assert command("run", "agent", "--max-mem", "1MiB") == (
         2,
         "",
-        "Error: No such option '--max-mem'\n"
-        "  hint: did you mean --max-memory or --max-fuel or --max-state?\n",
+        (
+            "Error: No such option '--max-mem'\n"
+            "  hint: did you mean --max-memory or --max-fuel or --max-state?\n"
+        ),
     )
 
 

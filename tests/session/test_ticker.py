@@ -61,3 +61,19 @@ def test_the_epoch_moves_while_a_guest_runs(monkeypatch):
     )
     with Ticker(engine).guest_runs():  # type: ignore[arg-type]
         assert moved.wait(20)
+
+
+def test_no_thread_is_left_when_no_guest_runs_any_more(monkeypatch):
+    """One that an engine keeps for good would keep the engine; the next slice has a new one."""
+    monkeypatch.setattr("runner.session.ticker._LINGER_TICKS", 1)
+    engine = CountingEngine()
+    ticker = Ticker(engine)  # type: ignore[arg-type]
+    for _ in range(2):
+        with ticker.guest_runs():
+            thread = ticker._thread
+            assert thread is not None
+            moved = threading.Event()
+            monkeypatch.setattr(engine, "tick", moved.set)
+            assert moved.wait(20)
+        thread.join()
+        assert ticker._thread is None
