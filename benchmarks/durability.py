@@ -9,13 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 
 from benchmarks.journal import sync_us
 from benchmarks.report import Figure, figure, run
@@ -29,7 +28,7 @@ from runner.wiring.options import Options
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from runner.session.session import Session
 
@@ -122,23 +121,27 @@ async def deliver_alone_ms(state: StateDirectory, host: Host, options: Options) 
     return took
 
 
-async def deliver_together_ms(state: StateDirectory, host: Host, options: Options) -> list[float]:
+async def deliver_together_ms(
+    state: StateDirectory, host: Host, options: Options
+) -> tuple[list[float], list[float]]:
     """
-    Milliseconds per delivery while all instances of a process deliver, in each of some rounds.
+    Milliseconds per delivery while all instances of a process deliver, in each of some rounds: by the clock,
+    and of the processors.
     """
-    took = []
+    took, worked = [], []
     async with AsyncExitStack() as stack:
         sessions = [
             await stack.enter_async_context(live(state, host, f"i{number}", options))
             for number in range(INSTANCES)
         ]
         for _ in range(ROUNDS):
-            started_s = time.perf_counter()
+            started_s, before_s = time.perf_counter(), time.process_time()
             async with anyio.create_task_group() as tasks:
                 for session in sessions:
                     tasks.start_soon(deliver, session, _EACH)
             took.append((time.perf_counter() - started_s) / (INSTANCES * _EACH) * 1000)
-    return took
+            worked.append((time.process_time() - before_s) / (INSTANCES * _EACH) * 1000)
+    return took, worked
 
 
 def measure_deliveries(folder: Path, *, sync: bool) -> list[Figure]:
@@ -153,13 +156,36 @@ def measure_deliveries(folder: Path, *, sync: bool) -> list[Figure]:
         for name in ("alone", *(f"i{number}" for number in range(INSTANCES))):
             give_birth(state, host, package, name, options, ())
         alone = anyio.run(partial(deliver_alone_ms, state, host, options))
-        together = anyio.run(partial(deliver_together_ms, state, host, options))
-    rates = [1000 / value for value in together]
+        together, worked = anyio.run(partial(deliver_together_ms, state, host, options))
+        with on_one_core():
+            apart, apart_worked = anyio.run(partial(deliver_together_ms, state, host, options))
+    hundred = f"{INSTANCES} instances, {how}"
     return [
         figure(f"delivery with one call, {how}", "ms", alone, None if sync else _DELIVERY_BAR_MS),
-        figure(f"delivery with one call, {INSTANCES} instances, {how}", "ms", together, _TOGETHER_BAR_MS),
-        figure(f"{INSTANCES} instances, {how}", "deliveries/s", rates),
+        figure(f"delivery with one call, {hundred}", "ms", together, _TOGETHER_BAR_MS),
+        figure(f"processor time of it, {hundred}", "ms", worked),
+        figure(f"delivery with one call, {hundred}, on one core", "ms", apart),
+        figure(f"processor time of it, {hundred}, on one core", "ms", apart_worked),
+        figure(hundred, "deliveries/s", [1000 / value for value in together]),
+        figure(f"{hundred}, on one core", "deliveries/s", [1000 / value for value in apart]),
     ]
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """
+    Threads that begin meanwhile share one core, where the system can say so: they wait for each other with
+    less work than across two.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 class Commands:
