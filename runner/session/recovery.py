@@ -15,6 +15,7 @@ Every prefix of a journal has exactly one safe continuation for each call in fli
 | resolution `rerun` | a person says it did not happen | `Execute` |
 | resolution `done` | a person says it did, and how | `Feed` their answer |
 | resolution `abandon` | it counts as failed | `Feed` the failure |
+| a slice that cancelled it | over, also if its delivery fails later | `Feed` that it was cancelled |
 
 A receipt that says that the effect failed is a receipt like any other: failed is not unknown. A decision that
 was written is never made again.
@@ -102,7 +103,11 @@ class CallHistory:
             self._last[record.call] = record
         elif isinstance(record, Slice):
             for number in record.cancelled:
-                self._last.pop(number, None)
+                # Should the delivery that cancelled it fail, the guest waits for it again.
+                answer = refusal(number, Status.FAILED, "cancelled", "cancelled by the agent")
+                self._last[number] = Receipt(
+                    call=number, execution="cancelled", status=int(answer.status), payload=answer.payload
+                )
 
     def attempts(self, call: int) -> int:
         """

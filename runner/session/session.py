@@ -318,7 +318,9 @@ class Session:
         if answer.status != Status.PART:
             if self._chronicle.writes_at_once(answer.call):
                 try:
-                    await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+                    # It has happened: whoever leaves or gives up now must not make it uncertain.
+                    with anyio.CancelScope(shield=True):
+                        await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
                 except RunnerError as error:
                     self._end(error)
                     return
