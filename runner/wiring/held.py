@@ -14,6 +14,7 @@ from runner.capabilities.usage import UsageMeter
 from runner.digest import SIZE_BYTES
 from runner.errors import JournalCorrupt, SnapshotCorrupt
 from runner.journal import wire
+from runner.journal.records import Decision, Receipt, Resolution, Start
 from runner.kernel.abi import Status
 from runner.kernel.state import Answer
 from runner.memory.notes import InMemoryNotes
@@ -149,9 +150,17 @@ def read_host_part(host: Value, calls: Iterable[Call], path: Path) -> HostPart:
 
 def _history(packed: Iterable[bytes], path: Path) -> tuple[Record, ...]:
     try:
-        return tuple(wire.decode(data, name=str(path), seq=seq) for seq, data in enumerate(packed))
+        records = tuple(wire.decode(data, name=str(path), seq=seq) for seq, data in enumerate(packed))
     except JournalCorrupt as error:
         raise SnapshotCorrupt(f"its history is not readable: {error.message}", path=str(path)) from error
+    for seq, record in enumerate(records):
+        if not isinstance(record, Decision | Start | Receipt | Resolution) or _is_part(record):
+            raise FieldProblem(f"history[{seq}]", "expected what is known of a call")
+    return records
+
+
+def _is_part(record: Record) -> bool:
+    return isinstance(record, Receipt) and record.status == Status.PART
 
 
 def _unreadable(problem: FieldProblem, path: Path) -> SnapshotCorrupt:

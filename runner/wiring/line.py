@@ -97,6 +97,15 @@ class Line:
         second = self.records[1] if len(self.records) > 1 else None
         return isinstance(second, SnapshotTaken) and second.reason == ORIGIN
 
+    @property
+    def beginning(self) -> int:
+        """
+        How many records are there before it begins: its birth; or with it the snapshot that it begins at, and
+        what was known of calls then.
+        """
+        woken = (seq for seq, record in enumerate(self.records) if isinstance(record, Woken))
+        return next(woken, len(self.records)) if self.has_origin else 1
+
     def check_whole(self) -> None:
         """
         Raises:
@@ -169,7 +178,7 @@ class Past:
         try:
             self.fold.take([(seq, record)])
             self.held_fold.note(seq, record)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise JournalCorrupt(self.name, seq, f"can't follow what came before it: {error}") from error
 
     def _where(self, kind: type[Await | Unknown]) -> tuple[Call, ...]:
@@ -283,11 +292,8 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
         origin = Path(line.name)
         held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
-    start = memo.position if memo else 1
-    if memo is not None and line.has_origin and start == 1:
-        # What was known when its snapshot was taken is in the snapshot already.
-        woken = (seq for seq, record in enumerate(line.records) if isinstance(record, Woken))
-        start = next(woken, len(line.records))
+    # What was known when its first snapshot was taken is in that snapshot already.
+    start = max(memo.position if memo else 1, line.beginning)
     past = Past(line=line, prepared=prepared, fold=Fold(machine, start), held_fold=HeldFold(held, line.name))
     for record in line.records[:start]:
         past.fold.history.note(record)
@@ -302,7 +308,10 @@ def _prepare_born(host: Host, packed: bytes, born: Born, name: str) -> Prepared:
         raise JournalCorrupt(name, 0, "its agent has no manifest")
     package = AgentPackage(parts.manifest, parts.wasm, Path(name), parts.image)
     grants = Grants.parse(born.allow, born.deny)
-    limits = Limits.from_wire(born.limits).to_wire()
+    try:
+        limits = Limits.from_wire(born.limits).to_wire()
+    except ValueError as error:
+        raise JournalCorrupt(name, 0, str(error)) from error
     prepared = prepare(host, package, grants=grants, limits=limits, on_log=_ignore)
     for what, expected, found in (
         ("code_digest", born.code_digest, prepared.admitted.code_digest),

@@ -7,15 +7,29 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from runner.digest import digest as file_digest
 from runner.digest import show
 from runner.errors import UsageError
 from runner.journal import StateDirectory, StoredSnapshot
-from runner.journal.records import Abandoned, Born, Delivery, Receipt, SnapshotTaken, Stopped, Wake, Woken
+from runner.journal.records import (
+    Abandoned,
+    Born,
+    Decision,
+    Delivery,
+    Receipt,
+    Resolution,
+    SnapshotTaken,
+    Start,
+    Stopped,
+    Wake,
+    Woken,
+)
 from runner.kernel.abi import Status
 from runner.kernel.machine import Machine
+from runner.policy.gate import Gate
+from runner.session.recovery import CallHistory
 from runner.session.session import wall_clock_ms
 from runner.snapshot import Snapshot
 from runner.snapshot import write as write_snapshot
@@ -24,12 +38,20 @@ from runner.wiring.named import born_of
 from runner.wiring.thaw import SEED_BYTES, describe_restore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from runner.journal.records import Record
+    from runner.kernel.state import MachineState
     from runner.wiring.held import HostPart
     from runner.wiring.host import Host
     from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
     from runner.wiring.prepare import Prepared
+
+_BEFORE: Final = "before"
+"""
+Execution of an effect that was over before the life of which the journal tells.
+"""
 
 
 def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, deterministic: bool) -> int:
@@ -55,7 +77,10 @@ def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, 
             msg = f"{name} has no record {end - 1}"
             hint = f"it has records 0 to {journal.position - 1}; see runner journal {name}"
             raise UsageError(msg, hint=hint, instance=name)
-        line = line_of(state, journal, until=end, use_snapshots=False)
+        line = line_of(state, journal, use_snapshots=False)
+    # What was known when it began belongs to its beginning.
+    end = max(end, line.beginning)
+    line = replace(line, records=line.records[:end])
     past = _past_of(line)
     before = _restores(line)
     woken = Woken(
@@ -106,8 +131,8 @@ def freeze(past: Past) -> Snapshot:
     An instance as a snapshot, with what is known of its calls in flight.
     """
     prepared, machine = past.prepared, past.machine
-    in_flight = [call.number for call in machine.calls]
-    known = past.fold.history.records(in_flight)
+    state = machine.freeze()
+    known = past.fold.history.records(_operations(state))
     return Snapshot(
         agent=prepared.package.name,
         code_digest=prepared.admitted.code_digest,
@@ -116,7 +141,7 @@ def freeze(past: Past) -> Snapshot:
         limits=prepared.limits,
         position=past.fold.position,
         created_at_ms=wall_clock_ms(),
-        state=machine.freeze(),
+        state=state,
         host=past.held.to_wire(file_digest(past.line.packed), history=known),
         memory_digest=machine.digest(),
     )
@@ -168,12 +193,45 @@ def adopt_snapshot(
         at_ms=restored.at_ms,
         entropy=b"" if options.deterministic else os.urandom(SEED_BYTES),
     )
-    # Effects that were over when it was taken are over for its heir too.
+    opened = snapshot.state.delivery
+    # Effects that were over when it was taken are over for its heir too, also if their delivery fails.
     over = [
-        Receipt(call=answer.call, execution="", status=int(answer.status), payload=answer.payload)
-        for answer in part.answers
+        Receipt(call=answer.call, execution=_BEFORE, status=int(answer.status), payload=answer.payload)
+        for answer in (*part.answers, *(opened.answers if opened else ()))
         if answer.status != Status.PART
     ]
+    known = _without_grants(part.history, snapshot.state, Gate(prepared.grants, ask))
     memo = Memo(1, snapshot.state, {**snapshot.host, "answers": [], "history": []}, snapshot.memory_digest)
     born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
-    _create(state, name, born, prepared.packed, memo, [*part.history, *over, woken])
+    _create(state, name, born, prepared.packed, memo, [*known, *over, woken])
+
+
+def _operations(state: MachineState) -> dict[int, str]:
+    """
+    The calls that may still want an answer, with those that come back if the open delivery fails.
+    """
+    before = state.delivery.calls_before if state.delivery else ()
+    return {call.number: call.operation for call in (*before, *state.calls)}
+
+
+def _without_grants(history: Iterable[Record], state: MachineState, gate: Gate) -> list[Record]:
+    """
+    What a file may say of its calls: outcomes, refusals, questions and doubts. What it says was allowed is
+    ruled on again, by whoever runs it now: a file grants nothing.
+    """
+    known = CallHistory()
+    for record in history:
+        known.note(record)
+    operations = _operations(state)
+    kept: list[Record] = []
+    for record in known.records(operations):
+        match record:
+            case Start():
+                # It may have happened, whatever the file says that one may do about it.
+                if "effectful" in (record.effect, gate.effect(operations[record.call])):
+                    kept.append(replace(record, effect="effectful"))
+            case Decision(verdict="allow") | Resolution(ruling="rerun"):
+                pass
+            case _:
+                kept.append(record)
+    return kept

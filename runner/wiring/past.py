@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
 from runner import codec
 from runner.digest import show
-from runner.errors import InstanceUnknown, Nondeterminism, UsageError
+from runner.errors import InstanceUnknown, JournalCorrupt, Nondeterminism, UsageError
 from runner.journal import export, wire
 from runner.journal.records import (
     Abandoned,
+    Decision,
     Delivery,
     Receipt,
     Record,
+    Resolution,
     Slice,
     SnapshotTaken,
+    Start,
     Wake,
 )
 from runner.journal.state import NAME, default_state_root
@@ -143,7 +146,22 @@ def _imported(path: Path) -> Line:
         memo = Memo(stored.position, stored.state, stored.host, stored.memory_digest)
     line = Line(name=journal.name, packed=journal.agent, records=journal.records, memo=memo)
     line.check_whole()
+    _check_beginning(line)
     return line
+
+
+def _check_beginning(line: Line) -> None:
+    """
+    See that nothing is left out of what is done again.
+
+    Raises:
+        JournalCorrupt: If it begins later than it says.
+    """
+    if line.has_origin != (line.memo is not None) or (line.memo is not None and line.memo.position != 1):
+        raise JournalCorrupt(line.name, 1, "does not begin with its snapshot")
+    for seq, record in enumerate(line.records[2 : line.beginning], 2):
+        if not isinstance(record, Decision | Start | Receipt | Resolution):
+            raise JournalCorrupt(line.name, seq, "comes before the beginning of its life")
 
 
 def _line_at(what: str, until: int | None, state: Path | None) -> Line:

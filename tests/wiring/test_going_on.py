@@ -12,7 +12,15 @@ import pytest
 from runner.errors import DeadlineExceeded, EffectError, FuelExhausted, UsageError
 from runner.kernel.abi import Status
 from runner.snapshot import Snapshot, read, write
-from runner.wiring import Options, inspect_path, restore_snapshot, run_agent
+from runner.wiring import (
+    Options,
+    inspect_path,
+    journal_rows,
+    restore_named,
+    restore_snapshot,
+    run_agent,
+    verify,
+)
 from tests.wiring.guests import BUSY_AFTERWARDS, FREEZES_BETWEEN_ANSWERS, FREEZES_WHILE_ASKING
 
 GUESTS = Path(__file__).parents[2] / "guests"
@@ -95,6 +103,18 @@ def test_an_effect_whose_answer_the_guest_has_not_got_is_not_repeated(
     options = Options(cache=cache, allow=("memory",), snapshot=after, sync=False)
     assert restore_snapshot(file, None, options).result == {"id": "n2"}
     assert [note["id"] for note in read(after).host["notes"]["notes"]] == ["n1", "n2"]
+
+
+def test_a_name_does_not_repeat_an_effect_whose_answer_was_carried(
+    cache: Path, tmp_path: Path, frozen_in_the_middle: Caught
+):
+    """The journal begins with the receipt of what was over."""
+    file = frozen_in_the_middle(FREEZES_BETWEEN_ANSWERS, allow=("memory",))
+    options = Options(cache=cache, state=tmp_path / "state", allow=("memory",))
+    assert restore_named(file, "heir", None, options).result == {"id": "n2"}
+    kinds = [row["kind"] for row in journal_rows("heir", state=options.state)]
+    assert (kinds.count("receipt"), kinds.count("start")) == (1, 0)
+    assert verify("heir", state=options.state, cache=cache)["slices"] == 2
 
 
 def test_the_last_snapshot_waits_for_what_the_guest_still_does(cache: Path, tmp_path: Path):

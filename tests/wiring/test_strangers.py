@@ -14,6 +14,9 @@ from runner import codec
 from runner.cache import BlobCache
 from runner.digest import digest, show
 from runner.errors import (
+    ApprovalPending,
+    EffectUncertain,
+    JournalCorrupt,
     LimitExceeded,
     MemoryExceeded,
     RunnerError,
@@ -21,16 +24,45 @@ from runner.errors import (
     SnapshotIncompatible,
     UsageError,
 )
+from runner.journal import export, wire
+from runner.journal.records import (
+    Born,
+    Decision,
+    Receipt,
+    Record,
+    Resolution,
+    Slice,
+    Start,
+    Stopped,
+    Woken,
+)
+from runner.kernel.abi import Status
 from runner.kernel.state import Call, Restored
 from runner.package.agent import pack, unpack
 from runner.snapshot import Snapshot, decode, encode, read, write
-from runner.wiring import Options, build_agent, inspect_path, restore_snapshot, run_agent
+from runner.wiring import (
+    Options,
+    build_agent,
+    export_journal,
+    fork_named,
+    inspect_path,
+    journal_rows,
+    restore_named,
+    restore_snapshot,
+    resume,
+    run_agent,
+    run_named,
+    snapshot_named,
+    verify,
+)
 from runner.wiring.host import Host
 
-COUNTER = Path(__file__).parents[2] / "guests" / "counter"
+GUESTS = Path(__file__).parents[2] / "guests"
+COUNTER = GUESTS / "counter"
 SAVE = codec.encode({"title": "t", "content": "c"})
 
 Change = Callable[[Snapshot], Snapshot]
+OptionsFor = Callable[..., Options]
 
 
 @pytest.fixture
@@ -231,3 +263,116 @@ def test_an_image_that_is_more_than_a_mind_is_refused(cache: Path, packed: Path,
         run_agent(packed, "go", Options(cache=cache))
     expected = "snapshot is damaged: an agent's image stands on zeros and holds nothing but a mind"
     assert caught.value.message == f"{packed}: {expected}"
+
+
+ALLOWED = Decision(call=1, verdict="allow", rule="the file says so", by="operator", at_ms=0)
+PARKED = Decision(call=1, verdict="ask", rule="--ask llm", by="policy", at_ms=0)
+
+
+@pytest.fixture
+def waiting(options: OptionsFor, state: Path, cache: Path, tmp_path: Path) -> Path:
+    """A snapshot of an instance whose only call waits for a person."""
+    path = tmp_path / "waiting.snap"
+    with pytest.raises(ApprovalPending):
+        run_named(GUESTS / "hello", "old", "hi", options(), ("llm",))
+    snapshot_named("old", path, state=state, cache=cache)
+    return path
+
+
+def _say(path: Path, *history: Record) -> None:
+    snapshot = read(path)
+    write(path, _with_host(history=[wire.encode(record) for record in history])(snapshot), sync=False)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        (ALLOWED,),
+        (ALLOWED, Start(call=1, execution="old-1-1", effect="pure")),
+        (Resolution(call=1, ruling="rerun", payload=b"", by="operator", at_ms=0),),
+        (PARKED,),
+        (PARKED, ALLOWED),
+    ],
+)
+def test_a_file_does_not_allow_what_the_operator_must_be_asked(
+    options: OptionsFor, state: Path, waiting: Path, history: tuple[Record, ...]
+):
+    """Whatever it says of what was allowed, each call is ruled on here."""
+    _say(waiting, *history)
+    with pytest.raises(ApprovalPending, match=r"^new waits for approval of call 1$"):
+        restore_named(waiting, "new", None, options(), ask=("llm",))
+    assert not [row for row in journal_rows("new", state=state) if row["kind"] == "start"]
+
+
+def test_a_file_does_not_talk_away_that_an_effect_may_have_happened(options: OptionsFor, waiting: Path):
+    """An effect that was started is in doubt, as its own runner saw it or as this one does."""
+    _say(waiting, Start(call=1, execution="old-1-1", effect="effectful"))
+    with pytest.raises(EffectUncertain, match=r"^new has a call whose effect is uncertain: 1$"):
+        restore_named(waiting, "new", None, options())
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Woken(count=1, generation=1, at_ms=0),
+        Slice(cancelled=(1,)),
+        Receipt(call=1, execution="old-1-1", status=int(Status.PART), payload=b"\xf6"),
+    ],
+)
+def test_a_history_tells_of_calls_and_of_nothing_else(options: OptionsFor, waiting: Path, record: Record):
+    """It becomes a part of a journal."""
+    _say(waiting, record)
+    with pytest.raises(SnapshotCorrupt, match=r"history\[0\]: expected what is known of a call$"):
+        restore_named(waiting, "new", None, options())
+
+
+def test_a_fork_never_knows_less_than_its_instance_began_with(
+    options: OptionsFor, state: Path, waiting: Path
+):
+    """Or it would do again what was in doubt when the snapshot was taken."""
+    _say(waiting, Start(call=1, execution="old-1-1", effect="effectful"))
+    with pytest.raises(EffectUncertain):
+        restore_named(waiting, "new", None, options())
+    for at in (0, 1, 2):
+        assert fork_named("new", f"fork{at}", at=at, state=state)["records"] == 3
+        with pytest.raises(EffectUncertain):
+            resume(f"fork{at}", options())
+
+
+@pytest.mark.parametrize("position", [2, 1000])
+def test_a_journal_file_leaves_nothing_out_of_what_is_done_again(
+    options: OptionsFor, state: Path, cache: Path, counter: Path, position: int
+):
+    """A snapshot that stands later than at the beginning would hide what came before it."""
+    restore_named(counter, "heir", "go", options())
+    out = counter.with_suffix(".journal")
+    export_journal("heir", out, state=state, cache=cache)
+    journal = export.read(out)
+    assert journal.origin is not None
+    moved = encode(replace(decode(journal.origin), position=position))
+    export.write(out, replace(journal, origin=moved))
+    with pytest.raises(JournalCorrupt, match=r"at record 1: does not begin with its snapshot$"):
+        verify(str(out), cache=cache)
+    export.write(out, replace(journal, origin=None))
+    with pytest.raises(JournalCorrupt, match=r"at record 1: does not begin with its snapshot$"):
+        verify(str(out), cache=cache)
+    records = list(journal.records)
+    records.insert(2, Stopped(reason="", at_ms=0))
+    export.write(out, replace(journal, records=tuple(records)))
+    with pytest.raises(JournalCorrupt, match=r"at record 2: comes before the beginning of its life$"):
+        verify(str(out), cache=cache)
+
+
+def test_limits_that_are_none_make_a_journal_file_damaged(
+    options: OptionsFor, state: Path, cache: Path, tmp_path: Path
+):
+    """Not a bug of ours."""
+    run_named(COUNTER, "tally", "go", options())
+    out = tmp_path / "tally.journal"
+    export_journal("tally", out, state=state, cache=cache)
+    journal = export.read(out)
+    born = journal.records[0]
+    assert isinstance(born, Born)
+    export.write(out, replace(journal, records=(replace(born, limits={"wings": 2}), *journal.records[1:])))
+    with pytest.raises(JournalCorrupt, match=r"at record 0: unknown limit 'wings'$"):
+        verify(str(out), cache=cache)
