@@ -22,6 +22,7 @@ from runner.files import PRIVATE_FILE_MODE
 _MADE: Final = b"made\n"
 _NEW: Final = b"new \n"
 _MAX_BYTES: Final = 64
+_PROCESSES: Final = Path("/proc")
 # Whoever only looks holds a lock for some microseconds.
 _ATTEMPTS: Final = 20
 _RETRY_S: Final = 0.005
@@ -117,6 +118,26 @@ def holder(path: Path) -> int | None:
         return None
     finally:
         os.close(fd)
+
+
+def has_open(path: Path, pid: int) -> bool:
+    """
+    Whether a process has the lock's file open: a number that a dead holder left, or one from another
+    container, may be a stranger's here. Taken for true on systems that do not tell.
+    """
+    if not _PROCESSES.is_dir():
+        return True
+    try:
+        wanted = path.stat()
+        handles = list((_PROCESSES / str(pid) / "fd").iterdir())
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return False
+    for handle in handles:
+        # It may be closed by now.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if os.path.samestat(handle.stat(), wanted):
+                return True
+    return False
 
 
 def _acquire(path: Path, name: str) -> int:

@@ -29,7 +29,7 @@ from runner.journal.collect import GcReport, collect
 from runner.journal.database import ELSEWHERE, Database, explained
 from runner.journal.instances import Entry
 from runner.journal.journal import Journal
-from runner.journal.lock import InstanceLock, holder, was_made
+from runner.journal.lock import InstanceLock, has_open, holder, was_made
 from runner.journal.records import Born, Record
 from runner.journal.snapshots import StoredSnapshot
 from runner.journal.standing import Standing, Status, at_birth
@@ -255,9 +255,11 @@ class StateDirectory:
             InstanceUnknown: If there is no such instance.
             InstanceBusy: If somebody else has it open for writing.
         """
-        entry = self._find(name)
+        self._find(name)
         lock = self._lock(name)
         try:
+            # Found again: another of that name may have been made meanwhile.
+            entry = self._find(name)
             with explained(self.root):
                 lock.unmake()
             self._database.write(
@@ -265,6 +267,14 @@ class StateDirectory:
             )
         finally:
             lock.release()
+
+    def is_held_by(self, name: str, pid: int) -> bool:
+        """
+        Whether a process of this machine is the one that has an instance open, and not another that has its
+        number.
+        """
+        with explained(self.root):
+            return has_open(self._locks / check_name(name), pid)
 
     def gc(self, keep: int, name: str | None = None) -> GcReport:
         """

@@ -272,19 +272,24 @@ def stop_named(name: str, *, state: Path | None = None) -> dict[str, Any]:
             except InstanceBusy as busy:
                 if busy.pid in (None, os.getpid()) or time.monotonic() >= give_up_s:
                     raise
-                if told != busy.pid:
+                if told != busy.pid and _terminate(directory, name, busy):
                     told = busy.pid
-                    _terminate(busy)
             time.sleep(_LOOK_EVERY_S)
 
 
-def _terminate(busy: InstanceBusy) -> None:
+def _terminate(state: StateDirectory, name: str, busy: InstanceBusy) -> bool:
+    """
+    Tell the holder to end; whether it was told. Nobody else is, whatever number the holder left.
+    """
+    if busy.pid is None or not state.is_held_by(name, busy.pid):
+        return False
     try:
-        os.kill(busy.pid or 0, signal.SIGTERM)
+        os.kill(busy.pid, signal.SIGTERM)
     except ProcessLookupError:
-        return
+        return False
     except PermissionError:
         raise busy from None
+    return True
 
 
 def remove_named(names: Iterable[str], *, state: Path | None = None) -> list[str]:

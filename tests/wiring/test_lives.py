@@ -182,6 +182,21 @@ def test_stopping_ends_the_process_and_gives_up_nothing(
     assert resume("long", options(script=quick_script)).result == "good morning"
 
 
+def test_stopping_tells_nobody_who_has_only_the_number_of_the_holder(
+    options: OptionsFor, state: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Numbers are used again, and another container has its own."""
+    monkeypatch.setattr("runner.wiring.lives._PATIENCE_S", 0.0)
+    run_named(GUESTS / "counter", "tally", None, options())
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        with StateDirectory(state) as directory, directory.open("tally", write=True):
+            (state / "locks" / "tally").write_bytes(b"made\n%d\n" % stranger.pid)
+            with pytest.raises(InstanceBusy):
+                stop_named("tally", state=state)
+        stranger.communicate(b"\n")
+        assert stranger.returncode == 0
+
+
 def test_an_interrupt_gives_the_delivery_up_durably(
     options: OptionsFor, state: Path, spawn: Spawn, slow_script: Path
 ):
