@@ -119,7 +119,7 @@ class Host:
 
         def compiled() -> Path:
             make = partial(self.engine.precompile, code)
-            return self._apart(lambda: self.cache.get_or_make(_CODE_KIND, key, make))
+            return self.apart(lambda: self.cache.get_or_make(_CODE_KIND, key, make))
 
         entry = self.cache.get(_CODE_KIND, key) or compiled()
         try:
@@ -141,9 +141,9 @@ class Host:
             with self.ticker.guest_runs():
                 return boot(program, limits)
 
-        return self._apart(work)
+        return self.apart(work)
 
-    def _apart(self, work: Callable[[], _T]) -> _T:
+    def apart(self, work: Callable[[], _T]) -> _T:
         """
         Do `work` on another thread: Python hears Ctrl-C only where no foreign code runs.
 
@@ -160,8 +160,8 @@ class Host:
                 errors.append(error)
 
         thread = threading.Thread(target=target, name="runner-work", daemon=True)
-        thread.start()
         try:
+            thread.start()
             thread.join()
         except KeyboardInterrupt:
             self.engine.interrupt()

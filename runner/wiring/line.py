@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -263,11 +264,17 @@ def fold(host: Host, line: Line, provider: ScriptedProvider | None = None) -> Pa
 
     Raises:
         Nondeterminism: If it does not do again what it did.
+        Interrupted: On Ctrl-C.
     """
     past = begin(host, line, provider)
-    for seq in range(past.fold.position, len(line.records)):
-        past.take(seq, line.records[seq])
+    host.apart(partial(_take_rest, past))
     return past
+
+
+def _take_rest(past: Past) -> None:
+    records = past.line.records
+    for seq in range(past.fold.position, len(records)):
+        past.take(seq, records[seq])
 
 
 def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> Past:

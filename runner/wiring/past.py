@@ -5,6 +5,7 @@ Looking at what a named instance did: its journal as rows or as a file, and all 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
@@ -32,7 +33,7 @@ from runner.snapshot import Snapshot
 from runner.snapshot import decode as decode_snapshot
 from runner.snapshot import encode as encode_snapshot
 from runner.wiring.host import Host
-from runner.wiring.line import Line, Memo, begin, fold, journal_of, line_of, state_of
+from runner.wiring.line import Line, Memo, Past, begin, fold, journal_of, line_of, state_of
 from runner.wiring.lineage import freeze
 from runner.wiring.looking import describe_snapshot
 
@@ -197,9 +198,15 @@ def replay(
 
     Raises:
         JournalCorrupt: If the journal is damaged.
+        Interrupted: On Ctrl-C: how long a guest may run, the journal says, and it may come from a stranger.
     """
     line = _line_at(what, None if to is None else to + 1, state)
-    past = begin(Host(cache), line)
+    host = Host(cache)
+    return host.apart(partial(_do_again, begin(host, line)))
+
+
+def _do_again(past: Past) -> Replay:
+    line = past.line
     rows: list[dict[str, Any]] = []
     given, failure = "", None
     for seq in range(past.fold.position, len(line.records)):

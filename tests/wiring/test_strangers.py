@@ -4,6 +4,8 @@ Snapshots, agent files and caches that somebody else has made.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,8 @@ from runner.digest import digest, show
 from runner.errors import (
     ApprovalPending,
     EffectUncertain,
+    FuelExhausted,
+    Interrupted,
     JournalCorrupt,
     LimitExceeded,
     MemoryExceeded,
@@ -56,6 +60,7 @@ from runner.wiring import (
     verify,
 )
 from runner.wiring.host import Host
+from runner.wiring.line import Past
 
 GUESTS = Path(__file__).parents[2] / "guests"
 COUNTER = GUESTS / "counter"
@@ -375,4 +380,36 @@ def test_limits_that_are_none_make_a_journal_file_damaged(
     assert isinstance(born, Born)
     export.write(out, replace(journal, records=(replace(born, limits={"wings": 2}), *journal.records[1:])))
     with pytest.raises(JournalCorrupt, match=r"at record 0: unknown limit 'wings'$"):
+        verify(str(out), cache=cache)
+
+
+SPINS = r"""(module (memory (export "memory") 1)
+  (func (export "runner_abi_v1")) (func (export "agent_start"))
+  (func (export "agent_deliver") (param i32 i32 i32) (loop $for_ever (br $for_ever)))
+  (func (export "agent_wake") (param i32 i32 i32)))"""
+
+
+def test_a_journal_file_that_spins_ends_at_ctrl_c(
+    options: OptionsFor, state: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Its limits are those of whoever wrote it."""
+    agent, out = tmp_path / "spins.wat", tmp_path / "spins.journal"
+    agent.write_text(SPINS)
+    with pytest.raises(FuelExhausted):
+        run_named(agent, "spins", None, options(limits={"fuel": 1000}))
+    export_journal("spins", out, state=state, cache=cache)
+    journal = export.read(out)
+    born = journal.records[0]
+    assert isinstance(born, Born)
+    limits = born.limits | {"fuel": 1 << 62, "timeout_ms": 1 << 62}
+    export.write(out, replace(journal, records=(replace(born, limits=limits), *journal.records[1:])))
+    take = Past.take
+
+    def interrupted(past: Past, seq: int, record: Record) -> None:
+        if isinstance(record, Slice):
+            os.kill(os.getpid(), signal.SIGINT)
+        take(past, seq, record)
+
+    monkeypatch.setattr(Past, "take", interrupted)
+    with pytest.raises(Interrupted):
         verify(str(out), cache=cache)
