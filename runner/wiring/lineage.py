@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from runner.digest import digest as file_digest
 from runner.digest import show
@@ -29,6 +29,7 @@ from runner.journal.records import (
 from runner.kernel.abi import Status
 from runner.kernel.machine import Machine
 from runner.policy.gate import Gate
+from runner.session.chronicle import BY_POLICY
 from runner.session.recovery import CallHistory
 from runner.session.session import wall_clock_ms
 from runner.snapshot import Snapshot
@@ -100,7 +101,29 @@ def _past_of(line: Line) -> list[Record]:
     if past and isinstance(past[-1], Delivery | Wake | Abandoned):
         # Cut off from the slice that it led to, it never happened.
         past.pop()
-    return past
+    return _without_open_permits(past)
+
+
+def _without_open_permits(past: list[Record]) -> list[Record]:
+    """
+    What a person permitted once, and was not done yet, is for the instance that asked: two would do it.
+    """
+    last_start = {record.call: seq for seq, record in enumerate(past) if isinstance(record, Start)}
+    return [
+        record
+        for seq, record in enumerate(past)
+        if not (_is_permit(record) and last_start.get(record.call, -1) < seq)
+    ]
+
+
+def _is_permit(record: Record) -> TypeGuard[Decision | Resolution]:
+    match record:
+        case Decision(verdict="allow"):
+            return record.by != BY_POLICY
+        case Resolution():
+            return record.ruling == "rerun"
+        case _:
+            return False
 
 
 def _restores(line: Line) -> int:

@@ -307,6 +307,31 @@ def test_a_fork_shares_a_past_and_has_a_future_of_its_own(options: OptionsFor, s
         fork_named("tally", "other", at=7, state=state)
 
 
+def test_a_fork_has_to_ask_for_itself(options: OptionsFor, state: Path):
+    """One approval is for one effect, and it is the elder's."""
+    with pytest.raises(ApprovalPending):
+        run_named(GUESTS / "hello", "old", "hi", options(), ("llm",))
+    rule_on("old", 1, "allow", state=state, cache=options().cache)
+    fork_named("old", "young", state=state)
+    with pytest.raises(ApprovalPending, match=r"^young waits for approval of call 1$"):
+        resume("young", options())
+    assert resume("old", options()).result == "(scripted) You said: hi"
+    fork_named("old", "late", state=state)
+    verify("late", state=state, cache=options().cache)
+
+
+def test_a_fork_of_doubt_is_in_doubt_whatever_was_ruled(options: OptionsFor, state: Path):
+    """Made again, it would be made by both."""
+    run_named(GUESTS / "courier", "done", None, options(allow=COURIER))
+    start = next(seq for seq, record in enumerate(records_of(state, "done")) if isinstance(record, Start))
+    plant(state, "done", "lost", start + 1)
+    resolve_call("lost", 1, "rerun", state=state, cache=options().cache)
+    fork_named("lost", "young", state=state)
+    with pytest.raises(EffectUncertain):
+        resume("young", options())
+    assert resume("lost", options()).result == 7
+
+
 def test_what_a_fork_cuts_off_at_an_input_never_happened(options: OptionsFor, state: Path):
     """A delivery without its slice is no delivery."""
     run_named(GUESTS / "counter", "tally", None, options())
