@@ -4,6 +4,7 @@ The clock behind wall deadlines: moves the engine's epoch while guests run.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from contextlib import contextmanager
@@ -22,6 +23,20 @@ _LINGER_TICKS: Final = 100
 """
 Ticks without a running guest after which the thread ends; a new one for each slice would cost more.
 """
+
+_exiting: Final = threading.Event()
+_threads: Final[set[threading.Thread]] = set()
+
+
+@atexit.register
+def _end_all() -> None:
+    """
+    End every thread before the interpreter goes: it unwinds the stacks of daemon threads that come back to it
+    then, and the unwinder may meet compiled guests that are gone already, which ends the process by SIGSEGV.
+    """
+    _exiting.set()
+    for thread in tuple(_threads):
+        thread.join()
 
 
 class Ticker:
@@ -60,6 +75,7 @@ class Ticker:
             self._running += 1
             if self._thread is None:
                 self._thread = threading.Thread(target=self._tick, name="runner-ticker", daemon=True)
+                _threads.add(self._thread)
                 self._thread.start()
         try:
             yield
@@ -71,13 +87,13 @@ class Ticker:
         with self._lock:
             self._ticking = True
         idle = 0
-        while idle < _LINGER_TICKS:
-            time.sleep(_TICK_S)
+        while idle < _LINGER_TICKS and not _exiting.wait(_TICK_S):
             with self._lock:
                 idle = 0 if self._running else idle + 1
                 self._catch_up()
                 if idle == _LINGER_TICKS:
                     self._thread, self._ticking = None, False
+        _threads.discard(threading.current_thread())
 
     def _catch_up(self) -> None:
         """

@@ -44,6 +44,7 @@ Raise the number when admission decides differently or its record changes.
 _CODE_KIND: Final = "code"
 _AGENT_KIND: Final = "agents"
 _GENERATION_KIND: Final = "generations"
+_GRACE_S: Final = 0.1
 
 
 class Host:
@@ -165,6 +166,8 @@ class Host:
             thread.join()
         except KeyboardInterrupt:
             self.engine.interrupt()
+            # A guest is gone at once; its thread must not come back to an interpreter that is going.
+            thread.join(_GRACE_S)
             raise Interrupted from None
         if errors:
             raise errors[0]

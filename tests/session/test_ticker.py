@@ -4,10 +4,25 @@ The clock behind wall deadlines, on a clock of the tests' own.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from typing import Final
 
 from runner.kernel.engine import EPOCH_TICK_MS
 from runner.session.ticker import Ticker
+
+# Handlers run last first: what is registered before the ticker's module is imported looks after it has ended.
+_LEAVES: Final = """
+import atexit, threading
+atexit.register(lambda: print([each.name for each in threading.enumerate()]))
+from runner.kernel.engine import Engine
+from runner.session.ticker import Ticker
+for _ in range(3):
+    with Ticker(Engine()).guest_runs():
+        pass
+print(sum(each.name == "runner-ticker" for each in threading.enumerate()))
+"""
 
 
 class CountingEngine:
@@ -33,6 +48,9 @@ class StillThread:
 
     def start(self) -> None:
         """Do nothing."""
+
+    def join(self) -> None:
+        """Over already."""
 
 
 def test_time_that_passed_before_a_slice_began_is_not_held_against_it(monkeypatch):
@@ -77,3 +95,10 @@ def test_no_thread_is_left_when_no_guest_runs_any_more(monkeypatch):
             assert moved.wait(20)
         thread.join()
         assert ticker._thread is None
+
+
+def test_no_thread_is_left_when_the_interpreter_goes():
+    """One that came back to it then would end the process by SIGSEGV, now and then."""
+    command = [sys.executable, "-c", _LEAVES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["3", "['MainThread']"]
