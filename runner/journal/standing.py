@@ -47,7 +47,7 @@ class Standing:
         updated_at_ms: When it was last written to, by the host's clock; nothing is ordered by it.
         delivery: The open delivery, or 0.
         parked: Calls that wait for a person, each with the delivery that made it, or 0.
-        started: Effects that may not be repeated, and have no receipt.
+        started: Effects that may not be repeated, have no receipt and were not given up.
         stopped: Whether its operator stopped it.
     """
 
@@ -163,8 +163,10 @@ def _after_slice(standing: Standing, record: Slice) -> Standing:
     if record.error is not None:
         return _without_delivery(standing)
     if record.cancelled:
+        # What a guest has given up is over for it, whatever became of it.
         parked = tuple(pair for pair in standing.parked if pair[0] not in record.cancelled)
-        standing = replace(standing, parked=parked)
+        started = tuple(call for call in standing.started if call not in record.cancelled)
+        standing = replace(standing, parked=parked, started=started)
     return replace(standing, delivery=0) if record.reply is not None else standing
 
 

@@ -60,6 +60,8 @@ FAILED: Final = {"kind": "trap", "message": "it trapped"}
             "open",
         ),
         ((*STARTED, Resolution(call=1, ruling="abandon", payload=b"", by="me", at_ms=0)), "open", "open"),
+        ((*STARTED, Slice(cancelled=(1,))), "open", "open"),
+        ((*STARTED, Slice(cancelled=(2,))), "uncertain", "open"),
         ((*STARTED, Start(call=1, execution="one-1-2", effect="effectful")), "uncertain", "open"),
         ((*ASKED, Start(call=1, execution="one-1-1", effect="idempotent")), "open", "open"),
         ((*ASKED, Stopped(reason="", at_ms=0)), "stopped", "stopped"),
