@@ -128,11 +128,11 @@ def test_an_interrupt_that_was_resumed_at_once_is_still_one() -> None:
     ended: list[StepResult] = []
     guest = threading.Thread(target=lambda: ended.append(deliver(instance, 1, command(Op.SPIN))))
     guest.start()
-    while not ended:
-        # The guest may not have started yet when the first ones come.
+    while guest.is_alive():
+        # The guest may not have started yet when the first ones come; without a pause it might never get to.
         engine.interrupt()
         engine.resume()
-    guest.join()
+        guest.join(0.001)
     assert failure_of(ended[0]) == "interrupted"
 
 
