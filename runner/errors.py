@@ -26,6 +26,7 @@ Every error that `runner` raises on purpose.
     │  ├─ SnapshotCorrupt      a snapshot's bytes do not agree with themselves
     │  ├─ SnapshotIncompatible a sound snapshot that this host can't restore
     │  ├─ BuildFailed          a compiler refused the agent's source
+    │  ├─ SourceRejected       a module of an agent is wrong: names file, line and column
     │  ├─ JournalCorrupt       a state's bytes do not agree with themselves: names instance and record
     │  ├─ JournalPoisoned      an earlier record could not be written, so no later one may be
     │  ├─ StateTooNew          a state was written by a later runner: names both versions
@@ -456,6 +457,41 @@ class BuildFailed(ArtifactError):
 
     def __init__(self, path: str, output: str, *, hint: str | None = None) -> None:
         super().__init__(f"{path}: build failed\n{output}".rstrip(), hint=hint, path=path)
+
+
+class SourceRejected(ArtifactError):
+    """
+    Raised when a module of an agent in an interpreted language does not compile, imports what it can't have,
+    or fails while it is loaded.
+
+    Args:
+        file: The module's file, as a path inside the agent's folder.
+        problem: What is wrong. May quote the agent's source: scrub before showing it.
+        line: Where, from 1, or `None` when no place is known.
+        column: Where in the line, from 1, or `None`.
+        stack: Where the agent was when it failed, or `None`. Untrusted text.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        problem: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        stack: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        place = ":".join([file, *(str(part) for part in (line, column if line else None) if part)])
+        super().__init__(
+            f"{place}: {problem}",
+            hint=hint,
+            file=file,
+            line=line,
+            column=column,
+            problem=problem,
+            stack=stack,
+        )
 
 
 class JournalCorrupt(ArtifactError):

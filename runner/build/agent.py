@@ -71,6 +71,8 @@ def _module(folder: Path, manifest: Manifest) -> tuple[bytes, str]:
             return _assemble(folder, entry), ""
         case "wasm":
             return read_file(entry, max_bytes=MAX_BUILT_BYTES, inside=folder), ""
+        case "js" | "python":
+            raise AgentInvalid(str(entry), "is loaded into an engine, not compiled")
         case _:
             assert_never(manifest.language)
 

@@ -5,6 +5,7 @@ Running a compiler: arguments as a list, a clean environment, bounded time and o
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,12 @@ _OUTPUT_NAME: Final = "output.txt"
 # What programs need to start at all. No key, no token and no flag of the user's reaches a compiler.
 _ENVIRONMENT: Final = ("PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "PYTHONHOME", "PYTHONPATH")
 
+# Whom to ask, through what, and whose certificates to believe.
+_NETWORK: Final = re.compile(
+    r"PIP_\w+|(https?|no|all)_proxy|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|XDG_CONFIG_\w+",
+    re.ASCII,
+)
+
 
 class ToolResult(NamedTuple):
     """
@@ -35,7 +42,7 @@ class ToolResult(NamedTuple):
     output: str
 
 
-def run_tool(command: Sequence[str], *, folder: Path, scratch: Path) -> ToolResult:
+def run_tool(command: Sequence[str], *, folder: Path, scratch: Path, fetches: bool = False) -> ToolResult:
     """
     Run a tool to its end.
 
@@ -43,14 +50,16 @@ def run_tool(command: Sequence[str], *, folder: Path, scratch: Path) -> ToolResu
         command: Program and arguments.
         folder: Where it runs.
         scratch: A private folder for its output, caches and temporary files.
+        fetches: Whether it may know how this user reaches a network.
     """
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    environment |= {
+    environment = _kept_environment() | {
         "HOME": str(scratch),
         "LC_ALL": "C.UTF-8",
         "ZIG_GLOBAL_CACHE_DIR": str(scratch / "zig"),
         "ZIG_LOCAL_CACHE_DIR": str(scratch / "zig"),
     }
+    if fetches:
+        environment |= _network_environment()
     path = scratch / _OUTPUT_NAME
     with open(path, "wb") as output:
         try:
@@ -67,6 +76,16 @@ def run_tool(command: Sequence[str], *, folder: Path, scratch: Path) -> ToolResu
         except subprocess.TimeoutExpired:
             return ToolResult(ok=False, output=f"no end after {TOOL_TIMEOUT_S} s")
     return ToolResult(ok=code == 0, output=_read_output(path) or ("" if code == 0 else f"exit status {code}"))
+
+
+def _kept_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+
+
+def _network_environment() -> dict[str, str]:
+    found = {name: value for name, value in os.environ.items() if _NETWORK.fullmatch(name)}
+    # The user's own settings of pip lie below it.
+    return found | {name: os.environ[name] for name in ("HOME",) if name in os.environ}
 
 
 def _read_output(path: Path) -> str:

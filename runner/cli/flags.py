@@ -348,6 +348,7 @@ def _take_common(shell: Shell | None, console: Console, parameters: dict[str, An
         "deadline_ms": parameters.pop("deadline"),
         "max_state_bytes": parameters.pop("max_state", None),
         "on_log": lambda line: console.log(line.level, line.message, line.fields),
+        "on_progress": console.note,
         **stopping,
         **parameters,
     }

@@ -17,7 +17,7 @@ from runner.errors import AgentInvalid
 from runner.kernel.wasm.custom import custom_sections, with_custom_section, without_custom_sections
 from runner.package.fields import FieldProblem
 from runner.package.files import read_file
-from runner.package.manifest import MANIFEST_NAME, Manifest, default_manifest, load_manifest
+from runner.package.manifest import MANIFEST_NAME, Language, Manifest, default_manifest, load_manifest
 from runner.package.sources import BUILT_MODULE, read_built
 from runner.units import MIB
 
@@ -38,6 +38,19 @@ Build = Callable[[Path], Path]
 """
 Compiles the agent in a folder, keeps the record of it (`record_build`), and returns the module's path.
 """
+
+Interpret = Callable[[Path, Manifest], bytes]
+"""
+The agent file of an agent in an interpreted language, by its folder and its manifest.
+"""
+
+_INTERPRETED_SUFFIXES: Final[dict[str, Language]] = {
+    ".js": "js",
+    ".mjs": "js",
+    ".ts": "js",
+    ".mts": "js",
+    ".py": "python",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +94,20 @@ class Unpacked(NamedTuple):
 
 
 def load_agent(
-    path: Path, *, assemble: Assemble, build: Build | None, sdk: Callable[[], bytes] = bytes
+    path: Path,
+    *,
+    assemble: Assemble,
+    build: Build | None,
+    interpret: Interpret,
+    sdk: Callable[[], bytes] = bytes,
 ) -> AgentPackage:
     """
     The agent at a path.
 
     Args:
-        path: A folder with `agent.toml`, a `.wasm` file, or a `.wat` file.
+        path: A folder with `agent.toml`, or a `.wasm`, `.wat`, `.js`, `.ts` or `.py` file.
         assemble: Turns WebAssembly text into a module.
+        interpret: Loads an agent in an interpreted language into its engine.
         build: Compiles a C agent whose module is missing or older than its sources, or `None` when
             nothing is to be compiled.
         sdk: Digest of the SDK that C agents are compiled with; asked for only when there is one.
@@ -97,9 +116,10 @@ def load_agent(
         AgentInvalid: If there is no well-formed agent at that path.
         ConfigError: If its `agent.toml` does not say what it must.
         BuildFailed: If it had to be compiled and could not be.
+        SourceRejected: If a module of an interpreted one is wrong.
     """
     if path.is_dir():
-        return _load_folder(path, assemble, build, sdk)
+        return _load_folder(path, assemble, build, interpret, sdk)
     if path.suffix == ".wasm":
         wasm, manifest, image = unpack(_read_module(path), origin=path)
         return AgentPackage(manifest or default_manifest(path, "wasm"), wasm, path, image)
@@ -107,9 +127,11 @@ def load_agent(
         return AgentPackage(default_manifest(path, "wat"), _assemble(path, assemble), path)
     if not path.exists():
         raise AgentInvalid(str(path), "no such file or folder")
-    raise AgentInvalid(
-        str(path), f"not an agent: expected a folder with {MANIFEST_NAME}, a .wasm file or a .wat file"
-    )
+    if path.suffix in _INTERPRETED_SUFFIXES:
+        manifest = default_manifest(path, _INTERPRETED_SUFFIXES[path.suffix])
+        return _interpreted(path.parent, manifest, interpret, path)
+    known = "a .wasm, .wat, .js, .ts or .py file"
+    raise AgentInvalid(str(path), f"not an agent: expected a folder with {MANIFEST_NAME}, or {known}")
 
 
 def pack(wasm: bytes, manifest: Manifest, image: bytes | None = None) -> bytes:
@@ -149,7 +171,7 @@ def unpack(wasm: bytes, *, origin: Path) -> Unpacked:
 
 
 def _load_folder(
-    folder: Path, assemble: Assemble, build: Build | None, sdk: Callable[[], bytes]
+    folder: Path, assemble: Assemble, build: Build | None, interpret: Interpret, sdk: Callable[[], bytes]
 ) -> AgentPackage:
     if not (folder / MANIFEST_NAME).exists():
         raise AgentInvalid(str(folder), f"has no {MANIFEST_NAME}")
@@ -162,9 +184,16 @@ def _load_folder(
             wasm, _, image = unpack(_read_module(entry, inside=folder), origin=entry)
         case "c":
             wasm, _, image = unpack(_compiled(folder, manifest, build, sdk()), origin=folder / BUILT_MODULE)
+        case "js" | "python":
+            return _interpreted(folder, manifest, interpret, folder)
         case _:
             assert_never(manifest.language)
     return AgentPackage(manifest, wasm, folder, image)
+
+
+def _interpreted(folder: Path, manifest: Manifest, interpret: Interpret, origin: Path) -> AgentPackage:
+    wasm, _, image = unpack(interpret(folder, manifest), origin=origin)
+    return AgentPackage(manifest, wasm, origin, image)
 
 
 def _assemble(path: Path, assemble: Assemble, *, inside: Path | None = None) -> bytes:

@@ -28,8 +28,12 @@ MAX_MANIFEST_BYTES: Final = 16 * KIB
 # The parser of the standard library takes a time that grows by the square of a dotted key's parts.
 _MAX_DOTS: Final = 100
 
-Language = Literal["wat", "c", "wasm"]
-LANGUAGES: Final[tuple[Language, ...]] = ("wat", "c", "wasm")
+Language = Literal["wat", "c", "wasm", "js", "python"]
+LANGUAGES: Final[tuple[Language, ...]] = ("wat", "c", "wasm", "js", "python")
+INTERPRETED: Final[tuple[Language, ...]] = ("js", "python")
+"""
+Languages whose agents run on an engine that imports every operation.
+"""
 
 DEFAULT_VERSION: Final = "0.0.0"
 DEFAULT_STACK_BYTES: Final = 64 * KIB
@@ -96,6 +100,13 @@ class Manifest:
         Every file to compile, the entry first.
         """
         return tuple(dict.fromkeys((self.entry, *self.build.sources)))
+
+    @property
+    def is_interpreted(self) -> bool:
+        """
+        Whether the agent's module is an engine, which imports more than the agent asks for.
+        """
+        return self.language in INTERPRETED
 
     @property
     def used_operations(self) -> frozenset[str] | None:

@@ -22,6 +22,7 @@ from runner.kernel.boot import boot
 from runner.kernel.engine import CodeUnusable, Engine, EngineSettings, assemble_wat
 from runner.kernel.program import Program
 from runner.package.agent import AgentPackage, load_agent
+from runner.package.manifest import Manifest
 from runner.session.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -74,8 +75,9 @@ class Host:
         Args:
             path: A folder or file.
             may_compile: Whether a C agent that is not built, or out of date, is compiled. A compiler is
-                no sandbox, so this takes a person's word for that source.
-            progress: Gets the compiler's warnings.
+                no sandbox, so this takes a person's word for that source. What an interpreted language
+                needs is done inside of one, so it needs no word.
+            progress: Gets the compiler's warnings, and what takes long.
 
         Raises:
             RunnerError: If there is no well-formed agent there, or it is not built, or can't be.
@@ -92,8 +94,14 @@ class Host:
 
             return sdk_digest()
 
+        def interpret(folder: Path, manifest: Manifest) -> bytes:
+            from runner.wiring.interpreted import interpreted_agent  # noqa: PLC0415 - as above
+
+            return interpreted_agent(self, folder, manifest, progress=progress)
+
         return load_agent(
             path,
+            interpret=interpret,
             assemble=lambda text: assemble_wat(text, path=str(path)),
             build=build if may_compile else None,
             sdk=sdk,

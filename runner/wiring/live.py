@@ -62,7 +62,7 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
     clock = Stopwatch()
     held = Held(provider_of(options))
     host = Host(options.cache)
-    prepared = prepare_under(host, host.load(path), options)
+    prepared = prepare_under(host, host.load(path, progress=options.on_progress), options)
     machine = Machine(
         prepared.program,
         prepared.image,
@@ -99,7 +99,11 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
     # A manifest can only lower the bound, so what is larger than this fits no instance.
     snapshot = read_snapshot(path, max_memory_bytes=options.limits.get(_MEMORY, Limits().memory_bytes))
     part = read_host_part(snapshot.host, snapshot.state.calls, path)
-    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
+    package = (
+        recall_agent(host, part.agent, path)
+        if agent is None
+        else host.load(agent, progress=options.on_progress)
+    )
     prepared = prepare_under(host, package, options)
     check_snapshot(snapshot, prepared)
     held.take_back(part, path)

@@ -68,7 +68,7 @@ def run_named(path: Path, name: str, value: Value, options: Options, ask: tuple[
     provider_of(options)
     host = Host(options.cache)
     with state_of(options.state, options.max_state_bytes) as state:
-        give_birth(state, host, host.load(path), name, options, ask)
+        give_birth(state, host, host.load(path, progress=options.on_progress), name, options, ask)
         return _serve(state, host, name, value, options, clock)
 
 
@@ -150,7 +150,11 @@ def restore_named(
     host = Host(options.cache)
     snapshot = read_snapshot(path)
     part = read_host_part(snapshot.host, snapshot.state.calls, path)
-    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
+    package = (
+        recall_agent(host, part.agent, path)
+        if agent is None
+        else host.load(agent, progress=options.on_progress)
+    )
     prepared = prepare_under(host, package, options)
     check_snapshot(snapshot, prepared)
     with state_of(options.state, options.max_state_bytes) as state:

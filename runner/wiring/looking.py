@@ -22,7 +22,7 @@ from runner.snapshot import Snapshot
 from runner.snapshot import read as read_snapshot
 from runner.snapshot.format import MAGIC
 from runner.wiring.host import Host
-from runner.wiring.prepare import carried_image
+from runner.wiring.prepare import carried_image, used_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ def check_agent(
     host, grants = Host(cache), Grants.parse(allow, deny)
     package = host.load(path)
     admitted = host.admit(package.wasm)
-    grants.resolve(package.name, admitted.imports, package.manifest.uses)
+    grants.resolve(package.name, admitted.imports, used_names(package.manifest, grants))
     needed, bound = admitted.memory_min_bytes + admitted.table_bytes, package.manifest.limits_under({})
     if needed > bound.memory_bytes:
         raise MemoryExceeded(needed, bound.memory_bytes)

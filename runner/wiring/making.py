@@ -13,7 +13,7 @@ from runner.files import write_whole
 from runner.package.agent import pack
 from runner.package.sources import BUILT_MODULE, build_folder, record_build
 from runner.wiring.host import Host
-from runner.wiring.prepare import freeze_image
+from runner.wiring.prepare import carried_image, freeze_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from runner.build.scaffold import TemplateLanguage
     from runner.codec import Value
+    from runner.package.agent import AgentPackage
 
 _PROGRESS: Final = "freezing the image"
 
@@ -45,9 +46,8 @@ def build_agent(
     """
     host = Host(cache)
     package = host.load(folder, may_compile=True, progress=progress)
-    progress(_PROGRESS)
-    image_section, image = freeze_image(host, package, {})
-    packed = pack(package.wasm, package.manifest, image_section)
+    section, image_digest = _image(host, package, progress)
+    packed = pack(package.wasm, package.manifest, section)
     path = out or _default_path(folder)
     write_whole(path, packed)
     if out is None and package.manifest.language == "c":
@@ -57,9 +57,23 @@ def build_agent(
         "size_bytes": len(packed),
         "digest": show(digest(packed)),
         "code_digest": show(host.admit(package.wasm).code_digest),
-        "image_digest": show(image.digest),
-        "image_bytes": len(image_section),
+        "image_digest": show(image_digest),
+        "image_bytes": len(section),
     }
+
+
+def _image(host: Host, package: AgentPackage, progress: Callable[[str], None]) -> tuple[bytes, bytes]:
+    """
+    The agent's image as its file carries it, and its digest.
+    """
+    # That of an interpreted agent was made when it was loaded; a module may carry one that is out of date.
+    if package.image is not None and package.manifest.is_interpreted:
+        admitted, limits = host.admit(package.wasm), package.manifest.limits_under({})
+        carried = carried_image(package, admitted, max_memory_bytes=limits.memory_bytes)
+        return package.image, carried.digest
+    progress(_PROGRESS)
+    section, image = freeze_image(host, package, {})
+    return section, image.digest
 
 
 def _default_path(folder: Path) -> Path:

@@ -26,6 +26,10 @@ def _drop(line: LogLine) -> None:
     del line
 
 
+def _say_nothing(line: str) -> None:
+    del line
+
+
 def _never() -> bool:
     return False
 
@@ -47,6 +51,7 @@ class Options:
         sync: Whether a snapshot is on the disk before the call returns.
         deterministic: Restore only: go on with the snapshot's random stream.
         on_log: Takes each line that the guest logs. Untrusted text.
+        on_progress: Takes a line for people about what takes long.
         cache: Where compiled code is kept; `None` for the user's cache directory.
         checkpoint: Of a named instance: when its snapshots are taken.
         state: Where named instances live; `None` for the user's state directory.
@@ -64,6 +69,7 @@ class Options:
     sync: bool = True
     deterministic: bool = False
     on_log: Callable[[LogLine], None] = _drop
+    on_progress: Callable[[str], None] = _say_nothing
     cache: Path | None = None
     checkpoint: Checkpoint = "asked"
     state: Path | None = None

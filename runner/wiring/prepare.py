@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runner.kernel.limits import Limits
     from runner.kernel.program import Program
     from runner.kernel.slice import LogLine
+    from runner.package.manifest import Manifest
     from runner.wiring.host import Host
     from runner.wiring.options import Options
 
@@ -82,7 +83,7 @@ def prepare(
         RunnerError: If it fails while it boots.
     """
     admitted = host.admit(package.wasm)
-    binding = grants.resolve(package.name, admitted.imports, package.manifest.uses)
+    binding = grants.resolve(package.name, admitted.imports, used_names(package.manifest, grants))
     program = host.program(admitted, binding)
     bounds = package.manifest.limits_under(limits)
     if package.image is None:
@@ -102,6 +103,18 @@ def prepare_under(host: Host, package: AgentPackage, options: Options) -> Prepar
     """
     grants = Grants.parse(options.allow, options.deny)
     return prepare(host, package, grants=grants, limits=options.limits, on_log=options.on_log)
+
+
+def used_names(manifest: Manifest, grants: Grants) -> tuple[str, ...] | None:
+    """
+    What an agent is taken to use, for `Grants.resolve`.
+
+    An engine imports every operation, whatever its agent does. One whose manifest does not say what it uses
+    gets what is granted; the rest is bound to a refusal, which its code meets when it asks.
+    """
+    if manifest.uses is None and manifest.is_interpreted:
+        return tuple(sorted(grants.granted_operations()))
+    return manifest.uses
 
 
 def carried_image(package: AgentPackage, admitted: Admitted, *, max_memory_bytes: int) -> Image:
@@ -133,7 +146,7 @@ def carried_image(package: AgentPackage, admitted: Admitted, *, max_memory_bytes
 
 def freeze_image(host: Host, package: AgentPackage, limits: Mapping[str, int]) -> tuple[bytes, Image]:
     """
-    Boot an agent and give its image in the form that its file carries: a snapshot that stands on zeros.
+    Boot an agent, and give its image in the form that its file carries, too.
 
     Raises:
         RunnerError: If the module is refused, or fails while it boots.
@@ -143,16 +156,23 @@ def freeze_image(host: Host, package: AgentPackage, limits: Mapping[str, int]) -
     program = host.program(admitted, Binding(frozenset(admitted.imports), frozenset()))
     bounds = package.manifest.limits_under(limits)
     image, _ = host.boot(program, bounds)
+    return image_section(package.name, admitted, bounds, image), image
+
+
+def image_section(agent: str, admitted: Admitted, limits: Limits, image: Image) -> bytes:
+    """
+    An agent's image in the form that its file carries: a snapshot that stands on zeros.
+    """
     snapshot = Snapshot(
-        agent=package.name,
+        agent=agent,
         code_digest=admitted.code_digest,
         image_digest=_NOTHING,
         imports=admitted.imports,
-        limits=bounds,
+        limits=limits,
         position=0,
         created_at_ms=0,
         state=MachineState(mind=image.mind),
         host={},
         memory_digest=image.digest,
     )
-    return encode_snapshot(snapshot), image
+    return encode_snapshot(snapshot)

@@ -29,11 +29,18 @@ def assemble(text: str) -> bytes:
     return with_custom_section(EMPTY, "text", text.encode())
 
 
+def interpret(folder: Path, manifest: Manifest) -> bytes:
+    """
+    An engine that keeps what it was asked to load in a section.
+    """
+    return with_custom_section(EMPTY, "load", f"{folder.name} {manifest.name} {manifest.entry}".encode())
+
+
 def load(path: Path, build: Build | None = None) -> AgentPackage:
     """
     The agent at a path.
     """
-    return load_agent(path, assemble=assemble, build=build)
+    return load_agent(path, assemble=assemble, build=build, interpret=interpret)
 
 
 def refusal(path: Path, build: Build | None = None) -> AgentInvalid:
@@ -90,6 +97,31 @@ def test_a_module_in_one_file_has_the_manifest_that_it_carries(tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "language"),
+    [("a.js", "js"), ("a.mjs", "js"), ("a.ts", "js"), ("a.mts", "js"), ("a.py", "python")],
+)
+def test_a_script_in_one_file_is_an_agent(tmp_path: Path, file: str, language: str) -> None:
+    """
+    Loaded into its language's engine, with the folder that it lies in.
+    """
+    (tmp_path / file).write_text("anything", encoding="utf-8")
+    package = load(tmp_path / file)
+    assert (package.name, package.manifest.language, package.manifest.entry) == ("a", language, file)
+    assert package.wasm == with_custom_section(EMPTY, "load", f"{tmp_path.name} a {file}".encode())
+
+
+@pytest.mark.parametrize(("language", "entry"), [("js", "a.js"), ("python", "a.py")])
+def test_a_folder_of_scripts_is_loaded_under_its_manifest(tmp_path: Path, language: str, entry: str) -> None:
+    """
+    Whatever the entry is called.
+    """
+    write_manifest(tmp_path, language, entry)
+    package = load(tmp_path)
+    assert (package.name, package.manifest.language) == ("hello", language)
+    assert package.wasm == with_custom_section(EMPTY, "load", f"{tmp_path.name} hello {entry}".encode())
+
+
 def test_a_text_in_one_file_is_an_agent(tmp_path: Path) -> None:
     """
     Named after the file.
@@ -140,7 +172,7 @@ def test_what_is_no_agent_is_refused_with_what_is_one(tmp_path: Path) -> None:
     assert str(refusal(tmp_path / "nothing")) == f"{tmp_path}/nothing: no such file or folder"
     assert str(refusal(tmp_path / "nothing.wasm")) == f"{tmp_path}/nothing.wasm: no such file"
     assert str(refusal(tmp_path / "a.txt")) == (
-        f"{tmp_path}/a.txt: not an agent: expected a folder with agent.toml, a .wasm file or a .wat file"
+        f"{tmp_path}/a.txt: not an agent: expected a folder with agent.toml, or a .wasm, .wat, .js, .ts or .py file"
     )
     assert str(refusal(tmp_path / "a.wasm")) == f"{tmp_path}/a.wasm: not a WebAssembly module"
 
@@ -152,7 +184,9 @@ def test_a_manifest_at_fault_is_the_fault_of_its_file(tmp_path: Path) -> None:
     write_manifest(tmp_path, "rust", "a.rs")
     with pytest.raises(ConfigError) as caught:
         load(tmp_path)
-    assert str(caught.value) == f'{tmp_path}/agent.toml: language: expected "wat", "c" or "wasm"'
+    assert (
+        str(caught.value) == f'{tmp_path}/agent.toml: language: expected "wat", "c", "wasm", "js" or "python"'
+    )
 
 
 @pytest.mark.parametrize(("language", "entry"), [("wat", "a.wat"), ("wasm", "a.wasm")])

@@ -1,0 +1,19 @@
+"""
+The interpreters that JavaScript and Python agents run on: WebAssembly modules, made from published sources.
+
+    recipe (what goes in) -> fetch (by digest) -> compile (zig) -> store (by the digest of what went in)
+
+An installation from a wheel has them inside. In a checkout each is made once, when it is first needed.
+"""
+
+from runner.build.engines.recipe import ENGINE_LANGUAGES, EngineLanguage, recipe_of
+from runner.build.engines.store import engine_key, engine_module, prebuilt_module
+
+__all__ = [
+    "ENGINE_LANGUAGES",
+    "EngineLanguage",
+    "engine_key",
+    "engine_module",
+    "prebuilt_module",
+    "recipe_of",
+]
