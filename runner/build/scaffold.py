@@ -11,8 +11,8 @@ from runner.build.sdk import sdk_root
 from runner.errors import UsageError
 from runner.package.manifest import default_manifest
 
-TemplateLanguage = Literal["c", "wat"]
-TEMPLATE_LANGUAGES: Final[tuple[TemplateLanguage, ...]] = ("c", "wat")
+TemplateLanguage = Literal["js", "python", "c", "wat"]
+TEMPLATE_LANGUAGES: Final[tuple[TemplateLanguage, ...]] = ("js", "python", "c", "wat")
 
 _NAME_MARK: Final = "@NAME@"
 

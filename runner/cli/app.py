@@ -44,7 +44,8 @@ VERBS: Final[dict[str, str]] = {
     "check": "Check that AGENT would be let in with these grants, without running it.",
     "crashtest": "Kill AGENT's process at every boundary of its life, go on, and compare with a life that "
     "was left alone.",
-    "build": "Build the agent in DIR into one .wasm file: code, manifest and image.",
+    "build": "Build AGENT into one .wasm file: code, manifest and image.",
+    "test": "Run the tests of the agent in DIR, each in a fresh instance.",
     "new": "Write a small working agent into DIR.",
     "doctor": "Check what runner needs on this machine, and say how to mend what is missing.",
     "completion": "Print the completion script for SHELL: bash, zsh, fish or powershell.",

@@ -1,5 +1,5 @@
 """
-`runner build`: an agent's folder into one agent file.
+`runner build`: an agent's sources into one agent file.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ EXAMPLES = (
 
 
 @click.command("build", cls=Verb, examples=EXAMPLES)
-@click.argument("folder", metavar="DIR", type=PATH, help="The agent's folder, with its agent.toml.")
+@click.argument("agent", type=PATH, help="The agent's folder, with its agent.toml, or its one file.")
 @flag(
     "-o",
     "--output",
     type=PATH,
     metavar="FILE",
     section="Output",
-    help="Where the agent file goes.  [default: build/ in DIR]",
+    help="Where the agent file goes.  [default: build/ in the folder, or beside the file]",
 )
 @shows_output(takes_output=False)
-def build(shell: Shell, console: Console, folder: Path, output: Path | None) -> int:
+def build(shell: Shell, console: Console, agent: Path, output: Path | None) -> int:
     """
-    Build the agent in DIR into one .wasm file: code, manifest and image.
+    Build AGENT into one .wasm file: code, manifest and image.
     """
-    facts = shell.wiring().build_agent(existing(folder, "folder"), output, console.note)
+    facts = shell.wiring().build_agent(existing(agent, "agent"), output, console.note)
     if console.display.as_json:
         console.document(result_document(facts))
     else:

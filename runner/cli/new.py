@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "runner new my-agent",
-    "runner new my-c-agent --lang c",
+    "runner new my-python-agent --lang python",
 )
 
 
@@ -29,9 +29,9 @@ EXAMPLES = (
 @click.argument("folder", metavar="DIR", type=PATH, help="A folder that does not exist yet, or is empty.")
 @flag(
     "--lang",
-    type=click.Choice(["wat", "c"]),
-    default="wat",
-    help="Language of the agent; c needs a compiler, see `runner doctor`.  [default: wat]",
+    type=click.Choice(["js", "python", "c", "wat"]),
+    default="js",
+    help="Language of the agent; c needs a compiler, see `runner doctor`.  [default: js]",
 )
 @shows_output()
 def new(shell: Shell, console: Console, folder: Path, lang: str) -> int:

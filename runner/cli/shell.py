@@ -56,6 +56,11 @@ class Wiring(Protocol):
         One file from an agent's folder.
         """
 
+    def run_tests(self, folder: Path, options: choices.Options, only: str | None) -> dict[str, Any]:
+        """
+        The tests of an agent, run.
+        """
+
     def new_agent(self, folder: Path, lang: str) -> dict[str, Any]:
         """
         A new agent's folder.

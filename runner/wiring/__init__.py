@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         replay,
         verify,
     )
+    from runner.wiring.testing import run_tests
 
 __all__ = [
     "Options",
@@ -64,6 +65,7 @@ __all__ = [
     "rule_on",
     "run_agent",
     "run_named",
+    "run_tests",
     "send",
     "snapshot_named",
     "stop_named",
@@ -95,6 +97,7 @@ _HOMES: Final = {
     "rule_on": "lives",
     "run_agent": "live",
     "run_named": "lives",
+    "run_tests": "testing",
     "send": "lives",
     "snapshot_named": "lives",
     "stop_named": "lives",

@@ -71,7 +71,7 @@ def run_agent(path: Path, value: Value, options: Options) -> Report:
         keeps_snapshots=options.snapshot is not None,
     )
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, held, clock)
+    live = Live(host, prepared, machine, options, held, clock)
     return anyio.run(live.serve, [(DeliveryKind.MESSAGE, value)])
 
 
@@ -111,7 +111,7 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
     machine = thaw(snapshot, prepared, options, restored)
     history = _known_history(part, machine, path)
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, held, clock, position=snapshot.position, history=history)
+    live = Live(host, prepared, machine, options, held, clock, position=snapshot.position, history=history)
     deliveries: list[_Event] = [(DeliveryKind.RESTORE, asdict(restored))]
     if value is not None:
         deliveries.append((DeliveryKind.MESSAGE, value))
@@ -136,7 +136,7 @@ def _known_history(part: HostPart, machine: Machine, path: Path) -> CallHistory:
     return history
 
 
-class _Live:
+class Live:
     """
     One instance with everything around it, for the length of one command.
     """

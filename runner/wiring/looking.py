@@ -12,6 +12,15 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from runner.build.engines import (
+    ENGINE_LANGUAGES,
+    EngineLanguage,
+    fetch_problem,
+    is_made,
+    prebuilt_module,
+    recipe_of,
+)
+from runner.cache import BlobCache, default_cache_root
 from runner.digest import digest, show
 from runner.errors import MemoryExceeded, RunnerError
 from runner.kernel.abi import ABI_VERSION
@@ -89,6 +98,8 @@ def doctor(cache: Path | None = None) -> list[dict[str, Any]]:
         _cache_row(cache),
         _maps_row(),
         _package_row("ziglang", "C compiler", "pip install 'wasm-agent-runner[c]'"),
+        *(_engine_row(language, cache) for language in ENGINE_LANGUAGES),
+        _package_row("quickjs_rs", "TypeScript", "pip install 'wasm-agent-runner[typescript]'"),
     ]
     return [row for row in rows if row is not None]
 
@@ -121,6 +132,25 @@ def _package_row(package: str, name: str, hint: str) -> dict[str, Any]:
     if util.find_spec(package) is None:
         return _row(name, False, "not installed", hint)
     return _row(name, True, f"{package} {metadata.version(package)}", "")
+
+
+def _engine_row(language: EngineLanguage, cache: Path | None) -> dict[str, Any]:
+    """
+    Whether agents in a language can be built here; a built one needs no engine beside it.
+    """
+    recipe = recipe_of(language)
+    title = f"{recipe.title} engine"
+    if prebuilt_module(language) is not None:
+        return _row(title, True, f"{recipe.name}, installed", "")
+    try:
+        if is_made(language, BlobCache(cache or default_cache_root())):
+            return _row(title, True, f"{recipe.name}, in the cache", "")
+    except RunnerError as error:
+        return _row(title, False, error.message, error.hint or "")
+    problem = fetch_problem(recipe.source)
+    if problem is not None:
+        return _row(title, False, problem, "install a wheel that has it inside, or set RUNNER_ENGINES")
+    return _row(title, True, f"{recipe.name}, made when it is first needed", "")
 
 
 def _is_snapshot(path: Path) -> bool:

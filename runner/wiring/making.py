@@ -33,8 +33,8 @@ def build_agent(
     One file from an agent's folder: compiled, admitted, booted, and frozen with its manifest inside.
 
     Args:
-        folder: Holds `agent.toml`.
-        out: Where to; by default `build/agent.wasm` in the folder.
+        folder: Holds `agent.toml`; or an agent that is one file.
+        out: Where to; by default `build/agent.wasm` in the folder, or beside the file.
         progress: Takes one line for people at a time.
         cache: Where compiled code is kept; `None` for the user's cache directory.
 
@@ -77,6 +77,8 @@ def _image(host: Host, package: AgentPackage, progress: Callable[[str], None]) -
 
 
 def _default_path(folder: Path) -> Path:
+    if not folder.is_dir():
+        return folder.with_suffix(".wasm")
     build_folder(folder)
     return folder / BUILT_MODULE
 
@@ -87,7 +89,7 @@ def new_agent(folder: Path, lang: str) -> dict[str, Value]:
 
     Args:
         folder: Absent or empty.
-        lang: `c` or `wat`.
+        lang: `js`, `python`, `c` or `wat`.
 
     Raises:
         UsageError: If the folder is not empty, or there is no such template.

@@ -36,7 +36,9 @@ def test_run_delivers_its_word_and_prints_the_answer(command: Any, wiring: Any) 
     assert command("run", "agent", "What are you?") == (0, "hi\n", "")
     (name, path, value, options) = wiring.asked[0]
     assert (name, path, value) == ("run_agent", Path("agent"), "What are you?")
-    assert options == wiring.Options(on_log=options.on_log, stopping=options.stopping)
+    assert options == wiring.Options(
+        on_log=options.on_log, on_progress=options.on_progress, stopping=options.stopping
+    )
 
 
 def test_every_flag_of_run_reaches_its_option(command: Any, wiring: Any) -> None:
@@ -68,6 +70,7 @@ def test_every_flag_of_run_reaches_its_option(command: Any, wiring: Any) -> None
         model="scripted/x",
         snapshot=Path("x.snap"),
         on_log=options.on_log,
+        on_progress=options.on_progress,
         stopping=options.stopping,
     )
 
@@ -382,7 +385,9 @@ def test_restore_with_input_prints_the_answer(command: Any, wiring: Any) -> None
     assert command("restore", "x.snap", "again", "--agent", "agent", "--deterministic") == (0, "hi\n", "")
     (name, path, value, options, agent) = wiring.asked[0]
     assert (name, path, value, agent) == ("restore_snapshot", Path("x.snap"), "again", Path("agent"))
-    assert options == wiring.Options(deterministic=True, on_log=options.on_log, stopping=options.stopping)
+    assert options == wiring.Options(
+        deterministic=True, on_log=options.on_log, on_progress=options.on_progress, stopping=options.stopping
+    )
 
 
 def test_restore_without_input_prints_the_state(command: Any, wiring: Any) -> None:
@@ -422,7 +427,7 @@ def test_restore_without_input_prints_an_answer_that_was_still_owed(command: Any
         ),
         (("build", "agent"), ("build_agent", Path("agent"), None)),
         (("build", "agent", "-o", "x.wasm"), ("build_agent", Path("agent"), Path("x.wasm"))),
-        (("new", "fresh"), ("new_agent", Path("fresh"), "wat")),
+        (("new", "fresh"), ("new_agent", Path("fresh"), "js")),
         (("new", "fresh", "--lang", "c"), ("new_agent", Path("fresh"), "c")),
     ],
 )

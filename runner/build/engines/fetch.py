@@ -21,7 +21,7 @@ from runner.errors import BuildFailed, UsageError
 _APT_SOURCES: Final = Path("/etc/apt/sources.list.d/debian.sources")
 _APT_LIST: Final = Path("/etc/apt/sources.list")
 _APT_KEYRING: Final = "/usr/share/keyrings/debian-archive-keyring.gpg"
-_HINT: Final = "see `runner doctor`, or install a wheel that has the engine inside"
+_HINT: Final = "install a wheel that has the engine inside, or name a directory with RUNNER_ENGINES"
 
 
 def fetch(source: Source, scratch: Path, run: Run) -> Path:

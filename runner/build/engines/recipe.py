@@ -70,13 +70,15 @@ class Recipe:
 
     Attributes:
         language: What it interprets.
-        name: Of the engine, for people.
+        title: The language's name, for people.
+        name: The engine's name and version.
         source: What is fetched.
-        folders: Of the guest SDK: all of ours that goes in.
+        folders: Of the guest SDK: all of ours that goes in. The first has the `NOTICES.txt` of what is not.
         compile_engine: Makes the module; gets the unpacked sources, a scratch folder and `Run`.
     """
 
     language: EngineLanguage
+    title: str
     name: str
     source: Source
     folders: tuple[str, ...]
@@ -95,6 +97,12 @@ class Recipe:
         for path in self._inputs():
             total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
         return total.digest()
+
+    def notices(self) -> str:
+        """
+        What the licences of all that is compiled in ask to be told with it.
+        """
+        return (sdk_root() / self.folders[0] / "NOTICES.txt").read_text(encoding="utf-8")
 
     def _inputs(self) -> list[Path]:
         root = sdk_root()

@@ -1,9 +1,11 @@
 """
-Engines, kept: inside an installed wheel, or in the user's cache under the digest of all that went in.
+Engines, kept: inside an installed wheel, where `RUNNER_ENGINES` says, or in the user's cache under the digest
+of all that went in.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,11 +16,14 @@ from runner.build.engines.fetch import fetch
 from runner.build.engines.recipe import EngineLanguage, Recipe, recipe_of
 from runner.build.tool import run_tool
 from runner.cache import BlobCache
-from runner.errors import BuildFailed
+from runner.digest import digest
+from runner.errors import BuildFailed, UsageError
 from runner.package.files import read_file
 from runner.units import MIB
 
 MAX_ENGINE_BYTES: Final = 16 * MIB
+
+ENGINES_VARIABLE: Final = "RUNNER_ENGINES"
 
 _KIND: Final = "engines"
 _PREBUILT: Final = Path(__file__).resolve().parents[2] / "_engines"
@@ -26,10 +31,19 @@ _PREBUILT: Final = Path(__file__).resolve().parents[2] / "_engines"
 
 def prebuilt_module(language: EngineLanguage) -> Path | None:
     """
-    The engine that this installation has inside, or `None`.
+    The engine that the user names by `RUNNER_ENGINES`, or that this installation has inside; or `None`.
+
+    Raises:
+        UsageError: If the directory that the user names has none.
     """
-    path = _PREBUILT / f"{language}.wasm"
-    return path if path.is_file() else None
+    named = os.environ.get(ENGINES_VARIABLE)
+    path = (Path(named).expanduser() if named else _PREBUILT) / f"{language}.wasm"
+    if path.is_file():
+        return path
+    if named:
+        msg = f"{ENGINES_VARIABLE}: {path} is not there"
+        raise UsageError(msg, hint="fill it with: python -m runner.build.engines DIR")
+    return None
 
 
 def engine_key(language: EngineLanguage) -> bytes:
@@ -41,9 +55,18 @@ def engine_key(language: EngineLanguage) -> bytes:
     """
     prebuilt = prebuilt_module(language)
     if prebuilt is not None:
-        status = prebuilt.stat()
-        return f"{language} {status.st_size} {status.st_mtime_ns}".encode()
+        return digest(_read(prebuilt))
     return recipe_of(language).digest()
+
+
+def is_made(language: EngineLanguage, cache: BlobCache) -> bool:
+    """
+    Whether the cache has the engine as it is to be now.
+
+    Raises:
+        UsageError: If there is no compiler to make it with.
+    """
+    return cache.get(_KIND, recipe_of(language).digest()) is not None
 
 
 def engine_module(
@@ -57,8 +80,15 @@ def engine_module(
         BuildFailed: If the sources can't be had, or do not compile.
     """
     prebuilt = prebuilt_module(language)
-    if prebuilt is not None:
-        return prebuilt.read_bytes()
+    return make_engine(language, cache, progress) if prebuilt is None else _read(prebuilt)
+
+
+def make_engine(
+    language: EngineLanguage, cache: BlobCache, progress: Callable[[str], None] | None = None
+) -> bytes:
+    """
+    As `engine_module`, whatever is installed.
+    """
     recipe = recipe_of(language)
     make = _Making(recipe, progress or _say_nothing)
     return cache.get_or_make(_KIND, recipe.digest(), make.make).read_bytes()
@@ -84,12 +114,16 @@ class _Making:
             sources = fetch(recipe.source, scratch, partial(self._run, scratch, fetches=True))
             self._progress(f"compiling {recipe.name}, once; this takes a minute or two")
             built = recipe.compile_engine(sources, scratch, partial(self._run, scratch))
-            return read_file(built, max_bytes=MAX_ENGINE_BYTES)
+            return _read(built)
 
     def _run(self, scratch: Path, command: Sequence[str], *, fetches: bool = False) -> None:
         result = run_tool(command, folder=scratch, scratch=scratch, fetches=fetches)
         if not result.ok:
             raise BuildFailed(self._recipe.name, result.output.replace(f"{scratch}/", ""))
+
+
+def _read(path: Path) -> bytes:
+    return read_file(path, max_bytes=MAX_ENGINE_BYTES)
 
 
 def _say_nothing(line: str) -> None:
