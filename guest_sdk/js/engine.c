@@ -1,0 +1,207 @@
+/* The JavaScript engine as a guest: its exports, and what happens in a slice. */
+
+#include "engine.h"
+#include "engine_wasi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of the C stack. The interpreter stops with a range error where this much is used; the frames that WebAssembly
+   itself keeps, which nobody can measure, must not reach their end before. */
+#define STACK_BYTES (ENGINE_STACK_BYTES - 16 * 1024)
+
+/* Garbage that an instance may make before the cycle collector looks at its whole heap, and so dirties it. */
+#define GARBAGE_BYTES (1024 * 1024)
+
+enum engine_phase engine_phase;
+JSRuntime *engine_runtime;
+JSContext *engine_context;
+int32_t engine_open_delivery;
+
+int64_t engine_now_ms(void) { return engine_phase == ENGINE_LOADED ? runner_agent_now() : 0; }
+
+/* --- Failing without the prelude --------------------------------------------------------------------- */
+
+/* For when even the prelude can't run: memory or stack ran out in it. */
+static void fail_plainly(void) {
+  JSValue error = JS_GetException(engine_context);
+  const char *text = JS_ToCString(engine_context, error);
+  runner_writer failure = {0};
+  runner_map_begin(&failure);
+  runner_put_key(&failure, "message");
+  runner_put_text(&failure, text ? text : "InternalError: out of memory");
+  runner_map_end(&failure);
+  static const uint8_t least[] = "\xa1\x67message\x6dout of memory";
+  bool sound = runner_writer_status(&failure) == RUNNER_STATUS_OK;
+  if (engine_open_delivery)
+    runner_agent_fail(engine_open_delivery, sound ? failure.data : least, sound ? failure.size : sizeof least - 1);
+  engine_open_delivery = 0;
+  runner_writer_reset(&failure);
+  JS_FreeCString(engine_context, text);
+  JS_FreeValue(engine_context, JS_GetException(engine_context));
+  JS_FreeValue(engine_context, error);
+}
+
+static void call_prelude(enum prelude_function which, int count, JSValueConst *arguments) {
+  JSValue result = engine_call_prelude(engine_context, which, count, arguments);
+  if (JS_IsException(result)) fail_plainly();
+  JS_FreeValue(engine_context, result);
+}
+
+/* --- Slices --------------------------------------------------------------------------------------------- */
+
+/* A job that fails is a promise's, which has been rejected. What is left is a lack of memory or stack. */
+static void run_jobs(void) {
+  JSContext *context;
+  int status;
+  while ((status = JS_ExecutePendingJob(engine_runtime, &context)))
+    if (status < 0) JS_FreeValue(context, JS_GetException(context));
+}
+
+/* One zero timer; whether there was one. */
+static bool turn(void) {
+  JSValue more = engine_call_prelude(engine_context, PRELUDE_TURN, 0, NULL);
+  if (JS_IsException(more)) fail_plainly();
+  return JS_IsBool(more) && JS_VALUE_GET_BOOL(more);
+}
+
+void engine_drain(void) {
+  do run_jobs();
+  while (turn());
+}
+
+static void end_slice(void) {
+  engine_drain();
+  JSValue reasons = engine_take_rejections(engine_context);
+  call_prelude(PRELUDE_END_SLICE, 1, &reasons);
+  JS_FreeValue(engine_context, reasons);
+  /* What the end of a slice does may have made jobs in turn: a failure that somebody waits for. */
+  run_jobs();
+}
+
+/* The payload of this slice, or an exception. */
+static JSValue take_payload(uint32_t size) {
+  uint8_t *data = js_malloc(engine_context, size ? size : 1);
+  if (!data) return JS_EXCEPTION;
+  uint32_t taken = 0;
+  for (int32_t more = 1; taken < size && more > 0; taken += more > 0 ? (uint32_t)more : 0)
+    more = runner_agent_take(data + taken, size - taken);
+  JSValue payload = engine_decode(engine_context, data, taken);
+  js_free(engine_context, data);
+  return payload;
+}
+
+/* --- Requests to the engine itself ------------------------------------------------------------------------ */
+
+/* The error of a check or a load, told by the prelude. */
+static void fail_to_load(void) {
+  JSValue error = JS_GetException(engine_context);
+  JSValue arguments[] = {JS_NewString(engine_context, engine_failure_kind), JS_DupValue(engine_context, engine_failure_name), error};
+  call_prelude(PRELUDE_FAILURE, 3, arguments);
+  for (int i = 0; i < 3; i++) JS_FreeValue(engine_context, arguments[i]);
+}
+
+static void answer_request(JSValueConst answer) {
+  runner_writer reply = {0};
+  if (engine_encode(engine_context, &reply, answer)) fail_plainly();
+  else runner_agent_reply(engine_open_delivery, reply.data, reply.size);
+  engine_open_delivery = 0;
+  runner_writer_reset(&reply);
+}
+
+/* What is left is the agent's image: small, and no collection soon in the instances made of it. */
+static void become_loaded(void) {
+  JSMemoryUsage use;
+  JS_RunGC(engine_runtime);
+  JS_ComputeMemoryUsage(engine_runtime, &use);
+  JS_SetGCThreshold(engine_runtime, (size_t)use.malloc_size + GARBAGE_BYTES);
+  engine_forget_seed();
+  engine_phase = ENGINE_LOADED;
+}
+
+static void handle_request(JSValueConst request) {
+  JSValue load = JS_GetPropertyStr(engine_context, request, "load");
+  JSValue check = JS_GetPropertyStr(engine_context, request, "check");
+  JSValue answer = JS_EXCEPTION;
+  if (JS_IsObject(load)) {
+    engine_phase = ENGINE_LOADING;
+    answer = engine_load(engine_context, load);
+  } else if (JS_IsObject(check)) {
+    answer = engine_check(engine_context, check);
+  } else {
+    JS_ThrowTypeError(engine_context, "no agent is loaded");
+  }
+  if (JS_IsException(answer)) fail_to_load();
+  else answer_request(answer);
+  bool loaded = JS_IsObject(load) && !JS_IsException(answer);
+  JS_FreeValue(engine_context, load);
+  JS_FreeValue(engine_context, check);
+  JS_FreeValue(engine_context, answer);
+  if (loaded) become_loaded();
+}
+
+/* --- Exports ------------------------------------------------------------------------------------------------ */
+
+void runner_abi_v1(void) {}
+
+/* The build shows it: there is no image, and no instance, without a prelude. */
+static void log_boot_failure(void) {
+  JSValue error = JS_GetException(engine_context), stack = JS_GetPropertyStr(engine_context, error, "stack");
+  const char *text = JS_ToCString(engine_context, error), *where = JS_ToCString(engine_context, stack);
+  const char *const lines[] = {text ? text : "the engine does not start", where ? where : ""};
+  for (int i = 0; i < 2; i++) {
+    runner_writer line = {0};
+    runner_put_text(&line, lines[i]);
+    runner_agent_log(RUNNER_LOG_ERROR, line.data, line.size);
+    runner_writer_reset(&line);
+  }
+}
+
+void agent_start(void) {
+  engine_runtime = JS_NewRuntime();
+  if (!engine_runtime) __builtin_trap();
+  JS_SetMaxStackSize(engine_runtime, STACK_BYTES);
+  engine_install_loader(engine_runtime);
+  engine_watch_rejections(engine_runtime);
+  engine_context = JS_NewContext(engine_runtime);
+  if (!engine_context) __builtin_trap();
+  if (engine_install_random(engine_context) < 0 || engine_start_prelude(engine_context)) {
+    log_boot_failure();
+    __builtin_trap();
+  }
+  JS_RunGC(engine_runtime);
+}
+
+void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
+  engine_open_delivery = delivery;
+  engine_begin_slice();
+  JSValue payload = take_payload(size);
+  if (JS_IsException(payload)) {
+    fail_plainly();
+    return;
+  }
+  if (engine_phase != ENGINE_LOADED) {
+    handle_request(payload);
+    JS_FreeValue(engine_context, payload);
+    return;
+  }
+  JSValue arguments[] = {JS_NewInt32(engine_context, kind), payload};
+  call_prelude(PRELUDE_DELIVER, 2, arguments);
+  JS_FreeValue(engine_context, payload);
+  end_slice();
+}
+
+void agent_wake(int32_t call, int32_t status, uint32_t size) {
+  engine_begin_slice();
+  JSValue payload = take_payload(size);
+  if (JS_IsException(payload)) {
+    /* The answer is lost, and its call over: it fails as if the host had met a limit. */
+    JS_FreeValue(engine_context, JS_GetException(engine_context));
+    payload = JS_NULL;
+    status = RUNNER_STATUS_LIMIT;
+  }
+  JSValue arguments[] = {JS_NewInt32(engine_context, call), JS_NewInt32(engine_context, status), payload};
+  call_prelude(PRELUDE_WAKE, 3, arguments);
+  JS_FreeValue(engine_context, payload);
+  end_slice();
+}
