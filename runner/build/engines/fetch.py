@@ -142,6 +142,9 @@ def _unpack(archive: Path, folder: Path) -> Path:
     folder.mkdir()
     with tarfile.open(archive) as packed:
         # Its bytes are known; the filter is for the day when the digest is raised without a look.
-        packed.extractall(folder, filter="data")
+        try:
+            packed.extractall(folder, filter="data")
+        except tarfile.TarError as error:
+            raise BuildFailed(archive.name, str(error)) from error
     inside = sorted(folder.iterdir())
     return inside[0] if len(inside) == 1 else folder
