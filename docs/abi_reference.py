@@ -18,6 +18,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
+from docs import generated_parts
 from runner import codec
 from runner.build import c_header
 from runner.kernel import abi, admission
@@ -31,12 +32,6 @@ from runner.units import show_bytes
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCUMENT: Final = ROOT / "docs" / "abi.md"
 
-_PART: Final = re.compile(
-    r"(?P<open><!-- generated: (?P<name>[a-z-]+) -->\n)"
-    r"(?P<body>.*?)"
-    r"(?P<close><!-- end of generated: (?P=name) -->)",
-    re.DOTALL,
-)
 _CODE_WIDTH: Final = 96
 
 _ANY_CALL: Final = "call"
@@ -321,15 +316,7 @@ def generate(text: str) -> str:
     Raises:
         ValueError: If a part is missing, unknown, or there twice.
     """
-    found = [match["name"] for match in _PART.finditer(text)]
-    if sorted(found) != sorted(PARTS):
-        msg = f"generated parts are {sorted(found)}, expected {sorted(PARTS)}"
-        raise ValueError(msg)
-    return _PART.sub(lambda match: match["open"] + _body(PARTS[match["name"]]()) + match["close"], text)
-
-
-def _body(lines: Iterable[str]) -> str:
-    return "".join(f"{line}\n" for line in ("", *lines, "")).replace("\n\n\n", "\n\n")
+    return generated_parts.generate(text, PARTS)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -426,22 +413,5 @@ def _wakes(entry: abi.Entry) -> Iterator[str]:
     yield ""
 
 
-def main(arguments: Sequence[str]) -> int:
-    """
-    `--write` the generated parts, or `--check` that they are up to date; 1 when they aren't.
-    """
-    if list(arguments) not in (["--write"], ["--check"]):
-        sys.stderr.write("usage: python docs/abi_reference.py --check|--write\n")
-        return 2
-    text = DOCUMENT.read_text(encoding="utf-8")
-    fresh = generate(text)
-    if arguments[0] == "--write":
-        DOCUMENT.write_text(fresh, encoding="utf-8")
-    elif text != fresh:
-        sys.stderr.write(f"{DOCUMENT} is out of date: run python docs/abi_reference.py --write\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(generated_parts.main("abi_reference.py", DOCUMENT, PARTS, sys.argv[1:]))

@@ -6,24 +6,20 @@ Keeps the generated parts of `docs/cli.md`: the help of every verb, and the tabl
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import click
 
+from docs import generated_parts
 from runner.cli import envelope, flags
 from runner.cli.app import VERBS, app
 
 DOCUMENT: Final = Path(__file__).resolve().parent / "cli.md"
 
 _WIDTH: Final = 80
-_PART: Final = re.compile(
-    r"(?P<open><!-- generated: (?P<name>[a-z-]+) -->\n).*?(?P<close><!-- end of generated: (?P=name) -->)",
-    re.DOTALL,
-)
 
 
 def _help(path: tuple[str, ...]) -> Callable[[], Iterator[str]]:
@@ -83,33 +79,8 @@ def generate(text: str) -> str:
     Raises:
         ValueError: If a part is missing, unknown, or there twice.
     """
-    found = [match["name"] for match in _PART.finditer(text)]
-    if sorted(found) != sorted(PARTS):
-        msg = f"generated parts are {sorted(found)}, expected {sorted(PARTS)}"
-        raise ValueError(msg)
-    return _PART.sub(lambda match: match["open"] + _body(PARTS[match["name"]]()) + match["close"], text)
-
-
-def _body(lines: Iterator[str]) -> str:
-    return "".join(f"{line}\n" for line in ("", *lines, ""))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """
-    `--write` the generated parts, or `--check` that they are up to date; 1 when they aren't.
-    """
-    if list(arguments) not in (["--write"], ["--check"]):
-        sys.stderr.write("usage: python docs/cli_reference.py --check|--write\n")
-        return 2
-    text = DOCUMENT.read_text(encoding="utf-8")
-    fresh = generate(text)
-    if arguments[0] == "--write":
-        DOCUMENT.write_text(fresh, encoding="utf-8")
-    elif text != fresh:
-        sys.stderr.write(f"{DOCUMENT} is out of date: run python docs/cli_reference.py --write\n")
-        return 1
-    return 0
+    return generated_parts.generate(text, PARTS)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(generated_parts.main("cli_reference.py", DOCUMENT, PARTS, sys.argv[1:]))
