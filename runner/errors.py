@@ -71,6 +71,13 @@ class RunnerError(Exception):
         # What was reached all the same, for whoever reports the failure.
         self.report: Any = None
 
+    def say_where(self, place: str) -> None:
+        """
+        Put before the message where it happened, for who raises an error on that knows only what happened.
+        """
+        self.message = f"{place}: {self.message}"
+        self.args = (self.message,)
+
     def to_wire(self) -> dict[str, Any]:
         """
         The error as data: `kind`, `message`, `hint`, `exception`, `details`.

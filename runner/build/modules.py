@@ -77,6 +77,13 @@ class SourceTree:
             self.absent.add(name)
         return None
 
+    def has_folder(self, name: str) -> bool:
+        """
+        Whether a folder of this name lies in the agent's, and not elsewhere by a link.
+        """
+        path = self.folder / name
+        return path.is_dir() and path.resolve().is_relative_to(self.folder.resolve())
+
     def text(self, name: str) -> str:
         """
         The text of a file.

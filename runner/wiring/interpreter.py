@@ -122,7 +122,7 @@ class Interpreter:
         for line in result.logs:
             self._on_log(line)
         if isinstance(result.failure, LimitExceeded):
-            result.failure.message = f"{file}: does not finish loading: {result.failure.message}"
+            result.failure.say_where(f"{file}: does not finish loading")
         if result.failure is not None:
             raise result.failure
         if result.reply is None:
@@ -139,18 +139,13 @@ def _rejected(file: str, value: dict[str, Any]) -> SourceRejected:
     """
     The engine's word that a source is wrong. The agent ran while it was loaded, so it may be any word.
     """
-    found = value.get("data")
+    found, said = value.get("data"), value.get("message")
     data: dict[str, Any] = found if isinstance(found, dict) else {}
-    problem, name = data.get("message"), data.get("name")
-    if not isinstance(problem, str):
-        problem = str(value.get("message"))
-    elif isinstance(name, str) and not problem.startswith(name):
-        problem = f"{name}: {problem}"
     where, line, column, stack = (data.get(key) for key in _SHOWN_ERRORS)
     return SourceRejected(
         where if isinstance(where, str) and where else file,
-        problem,
-        line=line if type(line) is int else None,
-        column=column if type(column) is int else None,
+        said if isinstance(said, str) else "fails while it is loaded",
+        line=line if type(line) is int and line > 0 else None,
+        column=column if type(column) is int and column > 0 else None,
         stack=stack if isinstance(stack, str) else None,
     )
