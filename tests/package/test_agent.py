@@ -172,7 +172,8 @@ def test_what_is_no_agent_is_refused_with_what_is_one(tmp_path: Path) -> None:
     assert str(refusal(tmp_path / "nothing")) == f"{tmp_path}/nothing: no such file or folder"
     assert str(refusal(tmp_path / "nothing.wasm")) == f"{tmp_path}/nothing.wasm: no such file"
     assert str(refusal(tmp_path / "a.txt")) == (
-        f"{tmp_path}/a.txt: not an agent: expected a folder with agent.toml, or a .wasm, .wat, .js, .ts or .py file"
+        f"{tmp_path}/a.txt: not an agent: expected a folder with agent.toml, "
+        "or a .wasm, .wat, .js, .ts or .py file"
     )
     assert str(refusal(tmp_path / "a.wasm")) == f"{tmp_path}/a.wasm: not a WebAssembly module"
 

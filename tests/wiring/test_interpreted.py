@@ -13,7 +13,7 @@ from runner.build.engines import EngineLanguage
 from runner.cache import BlobCache
 from runner.errors import AgentInvalid, LimitExceeded, RunnerError, SourceRejected
 from runner.kernel.slice import LogLine
-from runner.wiring import Options, build_agent, inspect_path, restore_snapshot, run_agent
+from runner.wiring import build_agent, inspect_path, restore_snapshot, run_agent
 from runner.wiring import interpreted as interpreted_module
 
 pytestmark = pytest.mark.js
@@ -150,7 +150,8 @@ def test_what_is_not_granted_is_refused_when_it_is_asked_for(folder: Path, optio
     """
     write(
         folder,
-        agent='import { memory } from "agent";\nexport const run = async () => (await memory.list()).length;\n',
+        agent='import { memory } from "agent";\n'
+        "export const run = async () => (await memory.list()).length;\n",
     )
     with pytest.raises(RunnerError, match=r"memory\.list is not granted") as caught:
         run(folder, options)
