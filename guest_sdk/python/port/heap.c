@@ -1,0 +1,105 @@
+/* The heap: it grows by areas, and is swept where no C code holds an object. */
+
+#include "engine.h"
+
+#include <string.h>
+
+#include "py/gc.h"
+#include "py/mpstate.h"
+
+enum {
+  WASM_PAGE_BYTES = 65536,
+  FIRST_AREA_BYTES = 3 * WASM_PAGE_BYTES / 2,
+  /* Sweeping rewrites the allocation table and makes old blocks be used anew, so it pays only after a while. */
+  TIDY_AFTER_BYTES = 32 * 1024,
+  BLOCKS_PER_TABLE_BYTE = 4,
+  TABLE_BITS = 2,
+  TABLE_MASK = 3,
+  FREE = 0,
+};
+
+extern uint8_t __heap_base;
+
+/* End of what was handed out; memory between it and the end of the linear memory is untouched. */
+static uint8_t *heap_end;
+
+/* Blocks in use after the last sweep. */
+static size_t kept_blocks;
+
+static bool reserve(size_t size) {
+  uint64_t end = (uint64_t)(uintptr_t)heap_end + size;
+  uint64_t have = (uint64_t)__builtin_wasm_memory_size(0) * WASM_PAGE_BYTES;
+  if (end <= have) return true;
+  uint64_t pages = (end - have + WASM_PAGE_BYTES - 1) / WASM_PAGE_BYTES;
+  return pages < 65536 && __builtin_wasm_memory_grow(0, (size_t)pages) != (size_t)-1;
+}
+
+static void *hand_out(size_t size) {
+  void *start = heap_end;
+  heap_end += size;
+  return start;
+}
+
+/* Memory for another area: as much as asked for if the host gives it, else less, but no less than `needed`. */
+void *engine_heap_more(size_t *size, size_t needed) {
+  for (size_t wanted = *size;; wanted = wanted / 2 > needed ? wanted / 2 : needed) {
+    wanted = (wanted + MICROPY_BYTES_PER_GC_BLOCK - 1) & ~(size_t)(MICROPY_BYTES_PER_GC_BLOCK - 1);
+    if (reserve(wanted)) {
+      *size = wanted;
+      return hand_out(wanted);
+    }
+    if (wanted <= needed + MICROPY_BYTES_PER_GC_BLOCK) return NULL;
+  }
+}
+
+/* How much more there may be is the host's secret; `engine_heap_more` finds out. */
+size_t gc_get_max_new_split(void) { return (size_t)1 << 30; }
+
+void heap_start(void) {
+  uintptr_t base = ((uintptr_t)&__heap_base + MICROPY_BYTES_PER_GC_BLOCK - 1) & ~(uintptr_t)(MICROPY_BYTES_PER_GC_BLOCK - 1);
+  heap_end = (uint8_t *)base;
+  if (!reserve(FIRST_AREA_BYTES)) __builtin_trap();
+  uint8_t *start = hand_out(FIRST_AREA_BYTES);
+  gc_init(start, heap_end);
+}
+
+/* Called by the allocator when an area is full. The C stack holds objects then, so nothing is swept: the heap
+   grows instead. */
+void gc_collect(void) {}
+
+void heap_collect(void) {
+  gc_collect_start();
+  gc_collect_end();
+  kept_blocks = heap_used_bytes() / MICROPY_BYTES_PER_GC_BLOCK;
+}
+
+/* Sweep if enough was allocated since the last time, measured by what is alive: a sweep costs as much as that. */
+void heap_tidy(void) {
+  size_t allocated = MP_STATE_MEM(gc_alloc_amount);
+  if (allocated * MICROPY_BYTES_PER_GC_BLOCK < TIDY_AFTER_BYTES || allocated < kept_blocks / 2) return;
+  heap_collect();
+}
+
+static unsigned kind_of(const mp_state_mem_area_t *area, size_t block) {
+  uint8_t four = area->gc_alloc_table_start[block / BLOCKS_PER_TABLE_BYTE];
+  return four >> (block % BLOCKS_PER_TABLE_BYTE * TABLE_BITS) & TABLE_MASK;
+}
+
+size_t heap_used_bytes(void) {
+  size_t used = 0;
+  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next) {
+    for (size_t block = 0; block <= area->gc_last_used_block; block++) used += kind_of(area, block) != FREE;
+  }
+  return used * MICROPY_BYTES_PER_GC_BLOCK;
+}
+
+/* Zeroes what is free, so that an image holds no remains of loading. */
+void heap_clear_free(void) {
+  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next) {
+    size_t blocks = area->gc_alloc_table_byte_len * BLOCKS_PER_TABLE_BYTE;
+    for (size_t block = 0; block < blocks; block++) {
+      if (kind_of(area, block) != FREE) continue;
+      memset(area->gc_pool_start + block * MICROPY_BYTES_PER_GC_BLOCK, 0, MICROPY_BYTES_PER_GC_BLOCK);
+    }
+  }
+}

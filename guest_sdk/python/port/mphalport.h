@@ -1,0 +1,1 @@
+/* Upstream includes this of every port. An agent has no hardware. */

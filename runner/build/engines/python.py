@@ -1,0 +1,243 @@
+"""
+The Python engine: MicroPython, with our port around it and our modules inside.
+
+    edits -> names that the sources use -> generated headers -> one compilation -> a module without foreign imports
+
+Upstream's own scripts make the headers; its makefiles, which want a Unix, are not used. The same sources give the
+same bytes: nothing of the machine, a folder's place or the time goes in.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from runner.build.c import _zig as zig_path
+from runner.build.engines.recipe import DebianSource, Recipe, Run
+from runner.build.sdk import sdk_root
+
+PIN: Final = DebianSource(
+    package="micropython",
+    version="1.25.0",
+    suite="trixie",
+    sha256="7b25be99a502f070b2de81dafc08da7051d992325d6e67daa9045a918fffdbea",
+)
+
+STACK_BYTES: Final = 192 * 1024
+"""
+Of the C stack, which lies below all data. More than Python's recursion may use: see `guest_sdk/python/port/engine.c`.
+"""
+
+_FOLDERS: Final = ("python", "engine", "c/include")
+
+_EXTMOD: Final = ("modbinascii", "modhashlib", "modheapq", "modjson", "modre")
+_SHARED: Final = ("shared/libc/printf.c",)
+# For processors and systems that an agent does not have.
+_LEFT_OUT: Final = re.compile(
+    r"(asm|emitn|emitinline|nlr(?!\.c|setjmp\.c)|mod(thread|gc|micropython|errno)|(profile|showbc|repl|persistentcode|"
+    r"frozenmod|pystack|nativeglue|objint_longlong|builtinhelp|objringio|ringbuf|stackctrl|pairheap)\.c)"
+)
+# The loop of the interpreter, and what it spends its time in.
+_HOT: Final = ("vm", "gc", "map", "obj", "runtime", "objfun", "bc", "qstr")
+
+_FLAGS: Final = (
+    "-target", "wasm32-wasi", "-std=gnu11", "-g0", "-DNDEBUG", "-w", "-fno-sanitize=undefined",
+    "-ffunction-sections", "-fdata-sections",
+    # `setjmp` by exceptions of the standard's final form.
+    "-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false",
+)  # fmt: skip
+_OWN_FLAGS: Final = ("-Wall", "-Wextra", "-Wno-unused-parameter")
+_LINK_FLAGS: Final = (
+    "-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}",
+)  # fmt: skip
+
+# Upstream takes it from the date and a repository.
+_VERSION: Final = """\
+#define MICROPY_GIT_TAG "v{version}"
+#define MICROPY_GIT_HASH "0"
+#define MICROPY_BUILD_DATE "2025-01-01"
+"""
+
+# Upstream's scripts print what they make.
+_PRINT_TO: Final = """\
+import runpy, sys
+sys.stdout = open(sys.argv[1], "w", encoding="utf-8")
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
+    """
+    Compile and link the engine.
+
+    Args:
+        sources: The unpacked archive. It is edited.
+        scratch: Where all that is made goes.
+        run: Runs a program.
+
+    Returns:
+        The module.
+    """
+    return _Making(sources, scratch, run).make()
+
+
+class _Making:
+    """
+    One compilation.
+    """
+
+    def __init__(self, sources: Path, scratch: Path, run: Run) -> None:
+        self._upstream = sources
+        self._sdk = sdk_root()
+        self._port = self._sdk / "python" / "port"
+        self._made = scratch / "made"
+        self._headers = self._made / "genhdr"
+        self._run = run
+        self._compiler = [str(zig_path()), "cc"]
+        self._flags = [
+            *_FLAGS,
+            f"-DENGINE_STACK_BYTES={STACK_BYTES}",
+            *(f"-ffile-prefix-map={path}=." for path in (sources, self._sdk, scratch)),
+            *(
+                f"-I{path}"
+                for path in (self._port, sources, self._made, *(self._sdk / name for name in _FOLDERS))
+            ),
+        ]
+
+    def make(self) -> Path:
+        """
+        All of it.
+        """
+        self._headers.mkdir(parents=True)
+        upstream, ours = self._upstream_sources(), sorted(self._port.glob("*.c"))
+        self._make_headers([*upstream, *ours])
+        embedded = self._made / "sources.c"
+        embedded.write_text(_embed(self._sdk / "python"), encoding="utf-8")
+        hot = [path for path in upstream if path.parent.name == "py" and path.stem in _HOT]
+        objects = [
+            *self._compile(hot, "-O2"),
+            *self._compile([path for path in upstream if path not in hot], "-Os"),
+            *self._compile([*ours, embedded, self._sdk / "engine" / "wasi.c"], "-Os", *_OWN_FLAGS),
+        ]
+        module = self._made / "python.wasm"
+        self._run([*self._compiler, *self._flags, *_LINK_FLAGS, *objects, "-o", str(module)])
+        return module
+
+    def _upstream_sources(self) -> list[Path]:
+        core = sorted((self._upstream / "py").glob("*.c"))
+        return [
+            *(path for path in core if not _LEFT_OUT.match(path.name)),
+            *(self._upstream / "extmod" / f"{name}.c" for name in _EXTMOD),
+            *(self._upstream / name for name in _SHARED),
+        ]
+
+    def _compile(self, sources: Iterable[Path], *flags: str) -> list[str]:
+        objects = []
+        for source in sources:
+            made = self._made / f"{source.parent.name}-{source.stem}.o"
+            self._run([*self._compiler, *self._flags, *flags, "-c", str(source), "-o", str(made)])
+            objects.append(str(made))
+        return objects
+
+    def _make_headers(self, sources: Sequence[Path]) -> None:
+        """
+        The headers that upstream generates: from the names, modules and roots that the sources speak of.
+        """
+        (self._headers / "mpversion.h").write_text(_VERSION.format(version=PIN.version), encoding="utf-8")
+        everything = self._made / "everything.c"
+        everything.write_text("".join(f'#include "{path}"\n' for path in sources), encoding="utf-8")
+        expanded = self._preprocess(everything)
+        collected = {kind: self._collect(kind, expanded) for kind in ("qstr", "module", "root_pointer")}
+        names = self._made / "names.c"
+        listed = (self._upstream / "py" / "qstrdefs.h", collected["qstr"])
+        # In quotes no name can be taken for a macro.
+        names.write_text(
+            re.sub(r"^Q\(.*\)", r'"\g<0>"', "".join(path.read_text() for path in listed), flags=re.MULTILINE),
+            encoding="utf-8",
+        )
+        text = self._preprocess(names).read_text(encoding="utf-8")
+        wanted = self._made / "names.txt"
+        wanted.write_text(re.sub(r'^"(Q\(.*\))"', r"\1", text, flags=re.MULTILINE), encoding="utf-8")
+        self._script("makeqstrdata.py", self._headers / "qstrdefs.generated.h", wanted)
+        self._script("makemoduledefs.py", self._headers / "moduledefs.h", collected["module"])
+        self._script("make_root_pointers.py", self._headers / "root_pointers.h", collected["root_pointer"])
+
+    def _preprocess(self, source: Path) -> Path:
+        made = source.with_suffix(".i")
+        self._run([*self._compiler, *self._flags, "-DNO_QSTR", "-E", str(source), "-o", str(made)])
+        return made
+
+    def _collect(self, kind: str, expanded: Path) -> Path:
+        folder, collected = self._made / kind, self._made / f"{kind}.collected"
+        folder.mkdir()
+        for action in ("split", "cat"):
+            self._script("makeqstrdefs.py", self._made / "log.txt", action, kind, expanded, folder, collected)
+        return collected
+
+    def _script(self, name: str, output: Path, *arguments: Path | str) -> None:
+        script = self._upstream / "py" / name
+        self._run([sys.executable, "-c", _PRINT_TO, str(output), str(script), *map(str, arguments)])
+
+
+def _embed(folder: Path) -> str:
+    """
+    C source that holds the texts of our modules.
+    """
+    prelude = [folder / "prelude" / f"{name}.py" for name in PRELUDE]
+    library = sorted((folder / "lib").rglob("*.py"))
+    tables = {"prelude": [(path.stem, path) for path in prelude]}
+    tables["library"] = [(_dotted(path.relative_to(folder / "lib")), path) for path in library]
+    lines = ['#include "engine.h"\n']
+    for kind, modules in tables.items():
+        lines.append(f"const source engine_{kind}[] = {{\n")
+        for name, path in modules:
+            text = _without_comments(path.read_text(encoding="utf-8")).encode()
+            lines.append(
+                f'{{"{name}", {_literal(text)}, {len(text)}, {str(path.stem == "__init__").lower()}}},\n'
+            )
+        lines.append(f"}};\nconst size_t engine_{kind}_count = {len(modules)};\n")
+    return "".join(lines)
+
+
+PRELUDE: Final = ("runner_errors", "runner_imports", "runner_tasks", "runner_calls", "agent", "runner_engine")
+"""
+The modules of the prelude, in the order in which they run.
+"""
+
+
+def _dotted(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _without_comments(text: str) -> str:
+    """
+    The same lines without what the compiler would skip.
+    """
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    return "\n".join(lines) + "\n"
+
+
+def _literal(text: bytes) -> str:
+    shown = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in text)
+    return '"' + "".join(shown) + '"'
+
+
+RECIPE: Final = Recipe(
+    language="python",
+    title="Python",
+    name=f"MicroPython {PIN.version}",
+    source=PIN,
+    folders=_FOLDERS,
+    compile_engine=compile_engine,
+)
