@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the C stack. The interpreter stops with a range error where this much is used; the frames that WebAssembly
-   itself keeps, which nobody can measure, must not reach their end before. */
-#define STACK_BYTES (ENGINE_STACK_BYTES - 16 * 1024)
+/* Of the C stack. The interpreter stops with a range error where this much is used, and what it still has to do
+   then, such as to write down where it was, needs some more. */
+#define STACK_BYTES (ENGINE_STACK_BYTES - 48 * 1024)
 
 /* Garbage that an instance may make before the cycle collector looks at its whole heap, and so dirties it. */
 #define GARBAGE_BYTES (1024 * 1024)
@@ -17,6 +17,7 @@ enum engine_phase engine_phase;
 JSRuntime *engine_runtime;
 JSContext *engine_context;
 int32_t engine_open_delivery;
+uint32_t engine_calls_in_flight;
 
 int64_t engine_now_ms(void) { return engine_phase == ENGINE_LOADED ? runner_agent_now() : 0; }
 
@@ -25,7 +26,8 @@ int64_t engine_now_ms(void) { return engine_phase == ENGINE_LOADED ? runner_agen
 /* For when even the prelude can't run: memory or stack ran out in it. */
 static void fail_plainly(void) {
   JSValue error = JS_GetException(engine_context);
-  const char *text = JS_ToCString(engine_context, error);
+  /* What the interpreter throws when it has no memory for an error is null. */
+  const char *text = JS_IsObject(error) ? JS_ToCString(engine_context, error) : NULL;
   runner_writer failure = {0};
   runner_map_begin(&failure);
   runner_put_key(&failure, "message");
@@ -70,6 +72,12 @@ void engine_drain(void) {
   while (turn());
 }
 
+static void begin_slice(void) {
+  engine_feed();
+  engine_begin_slice();
+}
+
+/* Whatever happens in a slice: one that leaves a delivery open with nothing to come would be lost. */
 static void end_slice(void) {
   engine_drain();
   JSValue reasons = engine_take_rejections(engine_context);
@@ -77,6 +85,7 @@ static void end_slice(void) {
   JS_FreeValue(engine_context, reasons);
   /* What the end of a slice does may have made jobs in turn: a failure that somebody waits for. */
   run_jobs();
+  if (engine_open_delivery && !engine_calls_in_flight) fail_plainly();
 }
 
 /* The payload of this slice, or an exception. */
@@ -158,13 +167,13 @@ static void log_boot_failure(void) {
 }
 
 void agent_start(void) {
-  engine_runtime = JS_NewRuntime();
+  engine_runtime = engine_new_runtime();
   if (!engine_runtime) __builtin_trap();
   JS_SetMaxStackSize(engine_runtime, STACK_BYTES);
   engine_install_loader(engine_runtime);
   engine_watch_rejections(engine_runtime);
   engine_context = JS_NewContext(engine_runtime);
-  if (!engine_context) __builtin_trap();
+  if (!engine_context || JS_AddIntrinsicDOMException(engine_context)) __builtin_trap();
   if (engine_install_random(engine_context) < 0 || engine_start_prelude(engine_context)) {
     log_boot_failure();
     __builtin_trap();
@@ -174,7 +183,7 @@ void agent_start(void) {
 
 void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
   engine_open_delivery = delivery;
-  engine_begin_slice();
+  begin_slice();
   JSValue payload = take_payload(size);
   if (JS_IsException(payload)) {
     fail_plainly();
@@ -192,7 +201,8 @@ void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
 }
 
 void agent_wake(int32_t call, int32_t status, uint32_t size) {
-  engine_begin_slice();
+  begin_slice();
+  if (status != RUNNER_STATUS_PART) engine_calls_in_flight--;
   JSValue payload = take_payload(size);
   if (JS_IsException(payload)) {
     /* The answer is lost, and its call over: it fails as if the host had met a limit. */

@@ -24,6 +24,17 @@ void engine_drain(void);
 /* The delivery that waits for its reply, or 0. */
 extern int32_t engine_open_delivery;
 
+/* How many calls wait for their answer. */
+extern uint32_t engine_calls_in_flight;
+
+/* --- memory.c ------------------------------------------------------------------------------------ */
+
+JSRuntime *engine_new_runtime(void);
+
+/* Whether memory ran out in this slice, and making good for it before the next. */
+bool engine_is_starved(void);
+void engine_feed(void);
+
 /* --- value_in.c, value_out.c --------------------------------------------------------------------- */
 
 /* The value of a payload; an exception when memory runs out. */

@@ -28,6 +28,7 @@ static JSValue call(ARGUMENTS) {
   int failed = engine_encode(context, &request, arguments[1]);
   int32_t status = failed ? 0 : ask(operation, request.data, request.size);
   runner_writer_reset(&request);
+  if (status > 0) engine_calls_in_flight++;
   return failed ? JS_EXCEPTION : JS_NewInt32(context, status);
 }
 
@@ -35,7 +36,9 @@ static JSValue cancel(ARGUMENTS) {
   UNUSED;
   int32_t number;
   if (JS_ToInt32(context, &number, arguments[0])) return JS_EXCEPTION;
-  return JS_NewInt32(context, runner_agent_cancel(number));
+  int32_t status = runner_agent_cancel(number);
+  if (status == RUNNER_STATUS_OK) engine_calls_in_flight--;
+  return JS_NewInt32(context, status);
 }
 
 /* --- Ends of deliveries -------------------------------------------------------------------------------- */
@@ -94,6 +97,12 @@ static JSValue restored(ARGUMENTS) {
   return size > 0 ? engine_decode(context, told, (uint32_t)size) : JS_NULL;
 }
 
+/* The host does not tell of the snapshots that it takes. */
+static JSValue last_snapshot(ARGUMENTS) {
+  UNUSED, (void)arguments, (void)context;
+  return JS_NULL;
+}
+
 static JSValue now(ARGUMENTS) {
   UNUSED, (void)arguments;
   return JS_NewInt64(context, engine_now_ms());
@@ -134,6 +143,16 @@ static JSValue decode_text(ARGUMENTS) {
   return engine_string(context, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0, JS_ToBool(context, arguments[1]));
 }
 
+static JSValue is_promise(ARGUMENTS) {
+  UNUSED;
+  return JS_NewBool(context, JS_IsPromise(arguments[0]));
+}
+
+static JSValue is_starved(ARGUMENTS) {
+  UNUSED, (void)arguments;
+  return JS_NewBool(context, engine_is_starved());
+}
+
 /* "pending", "fulfilled" or "rejected", and the value, for a promise; else undefined. */
 static JSValue look_into_promise(ARGUMENTS) {
   UNUSED;
@@ -160,13 +179,16 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("writeLog", 2, write_log),
     JS_CFUNC_DEF("snapshot", 1, snapshot),
     JS_CFUNC_DEF("restored", 0, restored),
+    JS_CFUNC_DEF("lastSnapshot", 0, last_snapshot),
     JS_CFUNC_DEF("now", 0, now),
     JS_CFUNC_DEF("isLoading", 0, is_loading),
     JS_CFUNC_DEF("randomBytes", 1, random_bytes),
     JS_CFUNC_DEF("encodeText", 1, encode_text),
     JS_CFUNC_DEF("decodeText", 2, decode_text),
     JS_CFUNC_DEF("lookIntoPromise", 1, look_into_promise),
+    JS_CFUNC_DEF("isPromise", 1, is_promise),
     JS_CFUNC_DEF("isProxy", 1, is_proxy),
+    JS_CFUNC_DEF("isStarved", 0, is_starved),
 };
 
 #define FUNCTIONS ((int)(sizeof functions / sizeof *functions))

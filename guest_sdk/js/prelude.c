@@ -73,6 +73,9 @@ END
 SOURCE(url)
 #embed "prelude/url.js"
 END
+SOURCE(url_host)
+#embed "prelude/url_host.js"
+END
 SOURCE(url_parts)
 #embed "prelude/url_parts.js"
 END
@@ -103,6 +106,7 @@ static const source sources[] = {
     ENTRY("runner:primordials", primordials),
     ENTRY("runner:timers", timers),
     ENTRY("runner:url", url),
+    ENTRY("runner:url_host", url_host),
     ENTRY("runner:url_parts", url_parts),
     ENTRY("runner:url_query", url_query),
 };

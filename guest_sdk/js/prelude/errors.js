@@ -1,6 +1,6 @@
 // Errors: those of the host, and what is told of an agent's own.
 
-import { isLoading } from "runner:host";
+import { isLoading, isStarved } from "runner:host";
 import { DENIED, INVALID, LIMIT, NAMES, UNSUPPORTED } from "runner:operations";
 import { arrayJoin, arrayPush, indexOf, lastIndexOf, slice, split, trim } from "runner:primordials";
 
@@ -83,6 +83,10 @@ function firstPlace(stack) {
 
 // What is told of an error: a message for people, and its parts. Never throws.
 export function describe(error) {
+  // What the interpreter throws when it has no memory for an error.
+  if (error === null && isStarved()) {
+    return { message: "InternalError: out of memory", data: { name: "InternalError", message: "out of memory", stack: "" } };
+  }
   if (!(error instanceof Error)) {
     const text = slice(safely(() => (typeof error === "symbol" ? "a symbol" : error)), 0, MESSAGE_CHARS);
     return { message: text, data: { name: typeof error, message: text, stack: "" } };

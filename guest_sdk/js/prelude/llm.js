@@ -102,6 +102,9 @@ export const memory = freeze({
   forget: async (id) => ask(op.FORGET, { id }),
 });
 
+// The providers that this instance may name.
+export const providers = async () => ask(op.PROVIDERS, {});
+
 // A provider by name. Where it is asked, and with which key, is the operator's alone.
 export function provider(id, options = {}) {
   const names = keys(options);

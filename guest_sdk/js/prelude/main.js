@@ -3,6 +3,7 @@
 import * as host from "runner:host";
 import "runner:globals";
 import { inFlight, receive } from "runner:calls";
+import { write } from "runner:console";
 import { WAITS_FOREVER, describe, logText } from "runner:errors";
 import { EVENT, LIMIT, MESSAGE, OK, RESTORE, TICK } from "runner:operations";
 import { MapClass, arrayPush, arraySort, mapGet, mapSet, ownKeys, promiseThen, PromiseClass } from "runner:primordials";
@@ -97,11 +98,19 @@ function failed(delivery, error) {
   failWith(describe(error));
 }
 
+// A promise of what a handler's result stands for; null when it stands for itself.
+function promised(result) {
+  if (host.isPromise(result)) return result;
+  const mayWait = result !== null && (typeof result === "object" || isFunction(result));
+  return mayWait && isFunction(result.then) ? new PromiseClass((resolve) => resolve(result)) : null;
+}
+
 function runTest(payload) {
   const module = mapGet(suites, payload?.suite);
   const test = payload?.test;
   if (!module || !isFunction(module[test])) throw new TypeError(`there is no test '${test}' in '${payload?.suite}'`);
-  return new PromiseClass((resolve) => resolve(module[test]())).then(() => null);
+  const pending = promised(module[test]());
+  return pending ? promiseThen(pending, () => null) : null;
 }
 
 function invoke(kind, payload) {
@@ -115,8 +124,14 @@ function invoke(kind, payload) {
 // A kind that this engine has no word for is an event of a later host.
 export function deliver(kind, payload) {
   const delivery = (open = {});
-  const result = new PromiseClass((resolve) => resolve(invoke(kind in WORDS ? kind : EVENT, payload)));
-  promiseThen(result, (value) => succeed(delivery, value), (error) => failed(delivery, error));
+  try {
+    const result = invoke(kind in WORDS ? kind : EVENT, payload);
+    const pending = promised(result);
+    if (pending) promiseThen(pending, (value) => succeed(delivery, value), (error) => failed(delivery, error));
+    else succeed(delivery, result);
+  } catch (error) {
+    failed(delivery, error);
+  }
 }
 
 export function wake(number, status, payload) {
@@ -131,13 +146,9 @@ export { turn };
 
 export function endSlice(reasons) {
   if (reasons) {
-    for (let i = 0; i < reasons.length; i++) host.writeLog(ERROR, logLine(`uncaught in a promise: ${logText(reasons[i])}`));
+    for (let i = 0; i < reasons.length; i++) write(ERROR, `uncaught in a promise: ${logText(reasons[i])}`);
   }
-  if (open && inFlight() === 0) failed(open, new Error(WAITS_FOREVER));
-}
-
-function logLine(text) {
-  return text;
+  if (open && inFlight() === 0) failed(open, host.isStarved() ? null : new Error(WAITS_FOREVER));
 }
 
 // Why an agent could not be loaded.

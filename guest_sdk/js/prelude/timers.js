@@ -2,6 +2,7 @@
 
 import * as host from "runner:host";
 import { giveUp, start } from "runner:calls";
+import { write } from "runner:console";
 import { HostError, logText } from "runner:errors";
 import { AFTER, EVERY, NAMES, UNSUPPORTED } from "runner:operations";
 import { MapClass, apply, isFinite, mapDelete, mapForEach, mapSet, mapSize, max, promiseThen, trunc } from "runner:primordials";
@@ -18,14 +19,14 @@ export function setTickHandler(handler) {
 }
 
 function report(error) {
-  host.writeLog(3, logText(error));
+  write(3, logText(error));
 }
 
 // Calls an agent's function outside any delivery: what goes wrong there has nobody to tell but the log.
 export function callAside(f, args) {
   try {
     const result = apply(f, undefined, args);
-    if (host.lookIntoPromise(result)) promiseThen(result, undefined, report);
+    if (host.isPromise(result)) promiseThen(result, undefined, report);
   } catch (error) {
     report(error);
   }

@@ -6,12 +6,14 @@ The same sources give the same bytes: nothing of the machine, a folder's place o
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
 from runner.build.c import _zig as zig_path
 from runner.build.engines.recipe import PyPISource, Recipe, Run
 from runner.build.sdk import sdk_root
+from runner.errors import BuildFailed
 
 PIN: Final = PyPISource(
     package="quickjs-ng",
@@ -21,10 +23,40 @@ PIN: Final = PyPISource(
 
 STACK_BYTES: Final = 256 * 1024
 """
-Of the C stack, which lies below all data. See `STACK_BYTES` in `guest_sdk/js/engine.c`.
+Of the C stack, which lies below all data; `guest_sdk/js/engine.c` says how much of it is used.
 """
 
-_UPSTREAM: Final = ("quickjs", "libregexp", "libunicode", "dtoa")
+TOLLS: Final = {
+    "js_parse_assign_expr2": 600,
+    "js_parse_unary": 64,
+    "js_parse_postfix_expr": 128,
+    "js_parse_function_decl2": 400,
+    "js_parse_class": 400,
+    "json_parse_value": 80,
+    "js_json_to_str": 96,
+    "internalize_json_property": 96,
+    "JS_FlattenIntoArray": 80,
+    "js_iterator_helper_next": 192,
+    "js_iterator_concat_next": 192,
+    "js_proxy_get_own_property_names": 192,
+    "js_proxy_get_own_property": 192,
+    "js_proxy_define_own_property": 192,
+    "js_proxy_delete_property": 128,
+    "js_proxy_getPrototypeOf": 96,
+    "js_proxy_setPrototypeOf": 96,
+    "js_proxy_isExtensible": 96,
+    "js_proxy_preventExtensions": 96,
+}
+"""
+Functions of the interpreter that call themselves, and bytes of the C stack that each uses beside its own.
+
+The interpreter measures the C stack, and answers with a range error when it is used up. The frames that
+WebAssembly itself keeps have another stack, of fixed size, which nobody can measure, and whose end is a trap.
+Most functions use both alike; these use little of the first, so that the second would end first. The tests of
+deep nesting hold the two together.
+"""
+
+_LIBRARIES: Final = ("libregexp", "libunicode", "dtoa")
 _SHARED: Final = ("heap", "head", "reader", "writer")
 _FOLDERS: Final = ("js", "engine", "c/include", "c/src")
 
@@ -54,7 +86,12 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
         The module.
     """
     sdk, upstream = sdk_root(), sources / "upstream-quickjs"
-    compiler = [str(zig_path()), "cc", *_FLAGS, *(f"-ffile-prefix-map={path}=." for path in (sources, sdk))]
+    compiler = [
+        str(zig_path()),
+        "cc",
+        *_FLAGS,
+        *(f"-ffile-prefix-map={path}=." for path in (scratch, sources, sdk)),
+    ]
     includes = [f"-I{path}" for path in (upstream, *(sdk / folder for folder in _FOLDERS))]
     objects: list[str] = []
 
@@ -62,7 +99,12 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
         objects.append(str(scratch / f"{len(objects)}-{source.stem}.o"))
         run([*compiler, *flags, "-c", str(source), "-o", objects[-1]])
 
-    for name in _UPSTREAM:
+    interpreter = scratch / "quickjs.c"
+    interpreter.write_text(
+        with_tolls((upstream / interpreter.name).read_text(encoding="utf-8")), encoding="utf-8"
+    )
+    compile_one(interpreter, *_UPSTREAM_FLAGS, f"-I{upstream}")
+    for name in _LIBRARIES:
         compile_one(upstream / f"{name}.c", *_UPSTREAM_FLAGS)
     ours = [*sorted((sdk / "js").glob("*.c")), *sorted((sdk / "engine").glob("*.c"))]
     for source in (*ours, *(sdk / "c" / "src" / f"{name}.c" for name in _SHARED)):
@@ -70,6 +112,25 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
     module = scratch / "js.wasm"
     run([*compiler, *_LINK_FLAGS, *objects, "-o", str(module)])
     return module
+
+
+def with_tolls(source: str) -> str:
+    """
+    The interpreter's source, where each of the functions in `TOLLS` pays at its entry.
+
+    Raises:
+        BuildFailed: If one of them is not there, or more than once.
+    """
+    for name, toll_bytes in TOLLS.items():
+        definition = re.compile(
+            rf"^(?:static|int|JSValue)\b[^;{{}}]*\b{name}\([^;{{}}]*\)\n\{{\n", re.MULTILINE
+        )
+        # Its address goes to assembly of no instructions, or the compiler would leave out what nobody reads.
+        toll = f'    char engine_toll[{toll_bytes}]; __asm__ volatile("" : : "r"(engine_toll) : "memory");\n'
+        source, found = definition.subn(lambda match, toll=toll: match[0] + toll, source)
+        if found != 1:
+            raise BuildFailed(PIN.package, f"{name}: expected one definition, found {found}")
+    return source
 
 
 RECIPE: Final = Recipe(

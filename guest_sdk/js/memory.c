@@ -1,0 +1,50 @@
+/* The interpreter's memory: the heap's, and what follows when the host gives no more.
+
+   The interpreter collects cycles when it has made a good deal of garbage, which near the limit may be never: it
+   throws an error instead. So a refusal makes it collect before it makes its next object. */
+
+#include "engine.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+static bool starved;
+
+static void *checked(void *block) {
+  if (block || !engine_runtime) return block;
+  starved = true;
+  JS_SetGCThreshold(engine_runtime, 0);
+  return NULL;
+}
+
+static void *get_zeros(void *unused, size_t count, size_t size) {
+  (void)unused;
+  return checked(calloc(count, size));
+}
+
+static void *get(void *unused, size_t size) {
+  (void)unused;
+  return checked(malloc(size));
+}
+
+static void give_back(void *unused, void *block) {
+  (void)unused;
+  free(block);
+}
+
+static void *resize(void *unused, void *block, size_t size) {
+  (void)unused;
+  return checked(realloc(block, size));
+}
+
+static const JSMallocFunctions functions = {get_zeros, get, give_back, resize, (size_t(*)(const void *))malloc_usable_size};
+
+JSRuntime *engine_new_runtime(void) { return JS_NewRuntime2(&functions, NULL); }
+
+bool engine_is_starved(void) { return starved; }
+
+void engine_feed(void) {
+  if (!starved) return;
+  starved = false;
+  JS_RunGC(engine_runtime);
+}
