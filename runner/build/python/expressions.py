@@ -1,0 +1,149 @@
+"""
+Expressions that the engine reads differently, or not at all.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+from runner.build.python import gaps
+from runner.build.python.names import Names
+from runner.build.python.nodes import at, call, call_helper, constant, helper, is_name, is_super, load
+
+_GENERIC_TYPES: Final = ("list", "dict", "tuple", "set", "frozenset", "type")
+_PLAIN_TYPES: Final = (
+    "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str",
+    "tuple", "type", "BaseException", "Exception",
+)  # fmt: skip
+
+
+def lower_attribute(node: ast.Attribute, receiver: str | None) -> ast.expr:
+    """
+    An attribute that is read.
+
+    Args:
+        node: The attribute; its value is lowered already.
+        receiver: First parameter of the function around, if there is one.
+    """
+    if receiver and is_super(node.value) and node.attr in gaps.SUPER_ATTRIBUTES:
+        return _method_place(call_helper("super_attr", node.value, load(receiver), constant(node.attr)), node)
+    return node
+
+
+def lower_call(node: ast.Call, names: Names) -> ast.expr:
+    """
+    A call of a built-in function or method in a shape that the engine's has not; parts are lowered already.
+    """
+    function = node.func
+    if isinstance(function, ast.Attribute) and not is_super(function.value):
+        is_module = isinstance(function.value, ast.Name) and function.value.id in names.modules
+        if not is_module and gaps.is_shaped_method(node):
+            node.func = _method_place(call_helper("attr", function.value, constant(function.attr)), function)
+    elif isinstance(function, ast.Name) and function.id not in names.bound:
+        if function.id in {"isinstance", "issubclass"} and len(node.args) == 2:  # noqa: PLR2004 - value and type
+            node.args[1] = _union_of(node.args[1])
+            if not _is_plain(node.args[1], names):
+                node.func = at(helper(f"{function.id}_"), function)
+        elif name := gaps.shaped_builtin(node):
+            node.func = at(helper(name), function)
+    return node
+
+
+def lower_subscript(node: ast.Subscript, names: Names) -> ast.expr:
+    """
+    A subscript that is read, of what may be a class.
+    """
+    if _may_be_class(node.value, names):
+        return at(call_helper("item", node.value, node.slice), node)
+    return node
+
+
+def lower_union(node: ast.BinOp, names: Names) -> ast.expr:
+    """
+    `A | B`, if it may be of types.
+    """
+    if isinstance(node.op, ast.BitOr) and (_is_type(node.left, names) or _is_type(node.right, names)):
+        return at(call_helper("union", node.left, node.right), node)
+    return node
+
+
+def lower_display(node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
+    """
+    `[*a, b]` and its like: a call can do what the engine's literals can't.
+    """
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return node
+    if not any(isinstance(element, ast.Starred) for element in node.elts):
+        return node
+    name = {ast.List: "list_of", ast.Tuple: "tuple_of", ast.Set: "set_of"}[type(node)]
+    return at(call(helper(name), *node.elts), node)
+
+
+def lower_dict(node: ast.Dict) -> ast.expr:
+    """
+    `{**a, "b": c}`: dicts that are merged in order.
+    """
+    if all(key is not None for key in node.keys):
+        return node
+    parts: list[ast.expr] = []
+    run = ast.Dict(keys=[], values=[])
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            parts += [*([run] if run.keys else []), value]
+            run = ast.Dict(keys=[], values=[])
+        else:
+            run.keys.append(key)
+            run.values.append(value)
+    return at(call_helper("dict_of", *parts, *([run] if run.keys else [])), node)
+
+
+def _method_place(made: ast.expr, node: ast.Attribute) -> ast.expr:
+    # In a chain over several lines, CPython says that a method stands where its name does.
+    at(made, node)
+    made.lineno = node.end_lineno or node.lineno
+    return made
+
+
+def _union_of(node: ast.expr) -> ast.expr:
+    """
+    The second argument of `isinstance`: there, `|` is of types whatever the operands are called.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return at(call_helper("union", _union_of(node.left), _union_of(node.right)), node)
+    return node
+
+
+def _is_plain(node: ast.expr, names: Names) -> bool:
+    if isinstance(node, ast.Tuple):
+        return all(_is_plain(element, names) for element in node.elts)
+    if not isinstance(node, ast.Name):
+        return False
+    return names.is_builtin(node, *_PLAIN_TYPES) or (node.id.endswith("Error") and node.id not in names.bound)
+
+
+def _is_type(node: ast.expr, names: Names) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    if isinstance(node, ast.Call):
+        # What was made of a union or a generic type further in.
+        return isinstance(node.func, ast.Attribute) and is_name(node.func.value, "_rt_") and node.func.attr in {
+            "union", "item",
+        }  # fmt: skip
+    if names.is_builtin(node, *_PLAIN_TYPES):
+        return True
+    if not isinstance(node, ast.Name):
+        return False
+    return node.id in names.classes or names.imported.get(node.id, ("",))[0] in {"typing", "collections.abc"}
+
+
+def _may_be_class(node: ast.expr, names: Names) -> bool:
+    if names.is_builtin(node, *_GENERIC_TYPES):
+        return True
+    if isinstance(node, ast.Attribute):
+        return is_name(node.value, "typing") or (node.attr[:1].isupper() and isinstance(node.value, ast.Name)
+            and node.value.id in names.modules)  # fmt: skip
+    if not isinstance(node, ast.Name):
+        return False
+    # An imported name may be a class; the runtime looks at what it is.
+    return node.id in names.classes or (node.id in names.imported and node.id[:1].isupper())

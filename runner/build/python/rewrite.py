@@ -1,0 +1,320 @@
+"""
+From the author's syntax tree to one that has only what the engine compiles.
+
+Statements may be preceded by others that were made for what is inside of them: every block is rewritten statement
+by statement, with the list of those at hand.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runner.build.python import classes, comprehensions, expressions, functions, groups, matching
+from runner.build.python.names import Names
+from runner.build.python.nodes import (
+    Function,
+    assign,
+    at,
+    call_helper,
+    compare,
+    constant,
+    helper,
+    is_name,
+    load,
+    store,
+)
+from runner.build.python.source import reject
+from runner.build.python.strings import lower_fstring
+
+_MAX_SHOWN: Final = 200
+_REFUSED: Final = {"TemplateStr": "template strings are not available to an agent"}
+
+
+@dataclass(slots=True)
+class _Scope:
+    kind: str
+    receiver: str | None = None
+    yields_marked: bool = False
+    owners: list[str] = field(default_factory=list)
+
+
+class Rewriter(ast.NodeTransformer):
+    """
+    Rewrites one module.
+
+    Args:
+        file: The module's, for refusals.
+        names: Of the module.
+    """
+
+    def __init__(self, file: str, names: Names) -> None:
+        self._file = file
+        self._names = names
+        self._scopes = [_Scope("module")]
+        self._before: list[list[ast.stmt]] = [[]]
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """
+        A block, rewritten.
+
+        Raises:
+            SourceRejected: If it has what an agent can't.
+        """
+        done: list[ast.stmt] = []
+        for statement in body:
+            self._before.append([])
+            made = self.visit(statement)
+            done += self._before.pop()
+            done += made if isinstance(made, list) else [made] if made is not None else []
+        return done
+
+    def visit(self, node: ast.AST) -> Any:
+        """
+        A node, rewritten: a node, a list of statements, or `None` for nothing.
+        """
+        refusal = _REFUSED.get(type(node).__name__)
+        if refusal:
+            raise reject(self._file, node, refusal)
+        return super().visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self.block(value) or [at(ast.Pass(), value[0])])
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(v) if isinstance(v, ast.AST) else v for v in value])
+            elif isinstance(value, ast.AST):
+                setattr(node, name, self.visit(value))
+        return node
+
+    # Names.
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        node.id = self._own(node.id)
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.stmt | None:
+        node.names = [self._own(name) for name in node.names]
+        return None if self._scope.kind == "module" else node
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
+        node.names = [self._own(name) for name in node.names]
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        node.arg = self._own(node.arg)
+        return node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+        if node.arg:
+            node.arg = self._own(node.arg)
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
+        return None if node.module == "__future__" else node
+
+    # Functions and classes.
+
+    def visit_FunctionDef(self, node: Function) -> list[ast.stmt]:
+        is_generator = functions.is_async_generator(node)
+        before = functions.type_parameters(node)
+        node.decorator_list = [functions.registering(decorator, node) for decorator in node.decorator_list]
+        functions.drops_annotations(node.args)
+        node.returns = None
+        node.name = self._own(node.name)
+        # Decorators and defaults belong to the scope around.
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
+        receiver = functions.first_parameter(node)
+        node.args = self.visit(node.args)
+        self._enter(_Scope("function", receiver, yields_marked=is_generator))
+        node.body = self.block(functions.drop_docstring(node.body)) or [at(ast.Pass(), node)]
+        self._scopes.pop()
+        functions.lower_parameters(node, self._names)
+        more, node.decorator_list = functions.lower_decorators(node.decorator_list, self._names)
+        if is_generator:
+            node.decorator_list = [*node.decorator_list, at(functions.async_generator(), node)]
+        return [*before, *more, node]
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        node.args = self.visit(node.args)
+        receiver = self._scope.receiver
+        self._enter(_Scope("lambda", receiver))
+        node.body = self.visit(node.body)
+        self._scopes.pop()
+        return functions.lower_lambda(node, self._names)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> list[ast.stmt]:
+        before = functions.type_parameters(node)
+        node.body = functions.drop_docstring(node.body)
+        classes.lower_class(node, self._names, file=self._file)
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
+        node.bases = [self.visit(base) for base in node.bases]
+        self._scopes.append(_Scope("class", owners=[*self._scope.owners, node.name]))
+        node.body = self.block(node.body) or [at(ast.Pass(), node)]
+        self._scopes.pop()
+        node.name = self._own(node.name)
+        more, node.decorator_list = functions.lower_decorators(node.decorator_list, self._names)
+        return [*before, *more, node]
+
+    def visit_Yield(self, node: ast.Yield) -> ast.expr:
+        value = self.visit(node.value) if node.value else None
+        if self._scope.yields_marked:
+            return at(functions.yields_marked(value), node)
+        node.value = value
+        return node
+
+    # Statements.
+
+    def visit_TypeAlias(self, node: Any) -> ast.stmt:
+        return at(assign(node.name.id, call_helper("type_variable", constant(node.name.id))), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        if node.value is None:
+            return None
+        return at(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
+
+    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+        return self.block(matching.lower_match(node, self._names.new))
+
+    def visit_TryStar(self, node: ast.Try) -> list[ast.stmt]:
+        return self.block([groups.lower_groups(node, self._names)])
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        if node.name:
+            node.name = self._own(node.name)
+        return self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        self.generic_visit(node)
+        if node.exc is not None and node.cause is not None:
+            node.exc = at(call_helper("caused", node.exc, node.cause), node)
+            node.cause = None
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
+        if is_name(node.test, "TYPE_CHECKING") or (
+            isinstance(node.test, ast.Attribute) and node.test.attr == "TYPE_CHECKING"
+        ):
+            return self.block(node.orelse)
+        return self.generic_visit(node)
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        """
+        The engine tests at the loop's end, and would show a failure of the test as one of the last line.
+        """
+        self.generic_visit(node)
+        if not any(isinstance(part, ast.Call | ast.Await | ast.Subscript) for part in ast.walk(node.test)):
+            return node
+        if any(isinstance(part, ast.Break | ast.Continue) for part in _walk(node.orelse)):
+            return node
+        refuse = at(ast.UnaryOp(op=ast.Not(), operand=node.test), node.test)
+        leave = at(ast.If(test=refuse, body=[*node.orelse, ast.Break()], orelse=[]), node)
+        return at(ast.While(test=constant(True), body=[leave, *node.body], orelse=[]), node)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
+        """
+        One manager each: over several lines the engine can't read more.
+        """
+        self.generic_visit(node)
+        # Leaving may fail, too, and then it fails where the statement stands.
+        body: list[ast.stmt] = [*node.body, at(ast.Expr(value=helper("END")), node)]
+        for item in reversed(node.items):
+            body = [at(type(node)(items=[item], body=body), item.context_expr)]
+        return body[0]
+
+    visit_AsyncWith = visit_With
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        """
+        A bare assertion says what it asserted, with the two sides of a comparison.
+        """
+        if node.msg is not None:
+            return self.generic_visit(node)
+        text = constant(ast.unparse(node.test)[:_MAX_SHOWN])
+        self.generic_visit(node)
+        test = node.test
+        is_plain = isinstance(test, ast.Compare) and len(test.ops) == 1 and self._scope.kind == "function"
+        if is_plain and isinstance(test, ast.Compare):
+            left, right = self._names.new(), self._names.new()
+            named = [
+                at(ast.NamedExpr(target=store(name), value=value), value)
+                for name, value in ((left, test.left), (right, test.comparators[0]))
+            ]
+            node.test = at(compare(named[0], test.ops[0], named[1]), test)
+            node.msg = at(call_helper("asserted", text, load(left), load(right)), test)
+        else:
+            node.msg = at(text, test)
+        return node
+
+    # Expressions.
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        node.attr = self._own(node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return expressions.lower_attribute(node, self._scope.receiver)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        return expressions.lower_call(node, self._names)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        return expressions.lower_subscript(node, self._names) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return expressions.lower_union(node, self._names)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        self.generic_visit(node)
+        return at(lower_fstring(node), node)
+
+    def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
+        self.generic_visit(node)
+        return expressions.lower_display(node)
+
+    visit_Tuple = visit_Set = visit_List
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        node.keys = [self.visit(key) if key is not None else None for key in node.keys]
+        node.values = [self.visit(value) for value in node.values]
+        return expressions.lower_dict(node)
+
+    def visit_ListComp(self, node: comprehensions.Comprehension) -> ast.AST:
+        if not comprehensions.awaits(node):
+            return self.generic_visit(node)
+        made, expression = comprehensions.as_function(node, self._names)
+        for name in comprehensions.walrus_targets(made):
+            # What the comprehension binds is this function's, so something here must bind it.
+            choice = at(ast.If(test=helper("NEVER"), body=[assign(name, constant(None))], orelse=[]), node)
+            self._before[-1].append(choice)
+        call = expression.value if isinstance(expression, ast.Await) else expression
+        assert isinstance(call, ast.Call)
+        call.args = [self.visit(argument) for argument in call.args]
+        self._before[-1] += self.visit_FunctionDef(made)
+        return expression
+
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+
+    @property
+    def _scope(self) -> _Scope:
+        return self._scopes[-1]
+
+    def _enter(self, scope: _Scope) -> None:
+        scope.owners = self._scope.owners
+        self._scopes.append(scope)
+
+    def _own(self, name: str) -> str:
+        return classes.mangled(name, self._scope.owners)
+
+
+def _walk(statements: list[ast.stmt]) -> list[ast.AST]:
+    return [node for statement in statements for node in ast.walk(statement)]
+
