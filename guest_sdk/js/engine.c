@@ -13,6 +13,12 @@
 /* Garbage that an instance may make before the cycle collector looks at its whole heap, and so dirties it. */
 #define GARBAGE_BYTES (1024 * 1024)
 
+/* How often the interpreter may look up from a load, which it does every ten thousand calls and turns of loops; and
+   how many promises may be settled in it. A load that takes longer would end by the host's fuel, and nobody would
+   know in which line. */
+#define LOAD_POLLS 400
+#define LOAD_JOBS 50000
+
 enum engine_phase engine_phase;
 JSRuntime *engine_runtime;
 JSContext *engine_context;
@@ -20,6 +26,17 @@ int32_t engine_open_delivery;
 uint32_t engine_calls_in_flight;
 
 int64_t engine_now_ms(void) { return engine_phase == ENGINE_LOADED ? runner_agent_now() : 0; }
+
+static uint32_t polls, jobs;
+
+static int poll(JSRuntime *runtime, void *unused) {
+  (void)runtime, (void)unused;
+  return engine_phase == ENGINE_LOADING && ++polls > LOAD_POLLS;
+}
+
+static bool job_is_too_many(void) { return engine_phase == ENGINE_LOADING && ++jobs > LOAD_JOBS; }
+
+bool engine_overran(void) { return polls > LOAD_POLLS || jobs > LOAD_JOBS; }
 
 /* --- Failing without the prelude --------------------------------------------------------------------- */
 
@@ -56,7 +73,7 @@ static void call_prelude(enum prelude_function which, int count, JSValueConst *a
 static void run_jobs(void) {
   JSContext *context;
   int status;
-  while ((status = JS_ExecutePendingJob(engine_runtime, &context)))
+  while (!job_is_too_many() && (status = JS_ExecutePendingJob(engine_runtime, &context)))
     if (status < 0) JS_FreeValue(context, JS_GetException(context));
 }
 
@@ -69,7 +86,7 @@ static bool turn(void) {
 
 void engine_drain(void) {
   do run_jobs();
-  while (turn());
+  while (!engine_overran() && turn());
 }
 
 static void begin_slice(void) {
@@ -105,6 +122,10 @@ static JSValue take_payload(uint32_t size) {
 /* The error of a check or a load, told by the prelude. */
 static void fail_to_load(void) {
   JSValue error = JS_GetException(engine_context);
+  if (engine_overran()) {
+    JSValue message = JS_NewString(engine_context, "does not finish loading");
+    JS_DefinePropertyValueStr(engine_context, error, "message", message, JS_PROP_C_W_E & ~JS_PROP_ENUMERABLE);
+  }
   JSValue arguments[] = {JS_NewString(engine_context, engine_failure_kind), JS_DupValue(engine_context, engine_failure_name), error};
   call_prelude(PRELUDE_FAILURE, 3, arguments);
   for (int i = 0; i < 3; i++) JS_FreeValue(engine_context, arguments[i]);
@@ -125,6 +146,7 @@ static void become_loaded(void) {
   JS_ComputeMemoryUsage(engine_runtime, &use);
   JS_SetGCThreshold(engine_runtime, (size_t)use.malloc_size + GARBAGE_BYTES);
   engine_forget_seed();
+  polls = jobs = 0;
   engine_phase = ENGINE_LOADED;
 }
 
@@ -172,6 +194,7 @@ void agent_start(void) {
   JS_SetMaxStackSize(engine_runtime, STACK_BYTES);
   engine_install_loader(engine_runtime);
   engine_watch_rejections(engine_runtime);
+  JS_SetInterruptHandler(engine_runtime, poll, NULL);
   engine_context = JS_NewContext(engine_runtime);
   if (!engine_context || JS_AddIntrinsicDOMException(engine_context)) __builtin_trap();
   if (engine_install_random(engine_context) < 0 || engine_start_prelude(engine_context)) {

@@ -21,6 +21,9 @@ extern JSContext *engine_context;
 /* Runs promise jobs and zero timers until there are none. */
 void engine_drain(void);
 
+/* Whether a load has taken more steps than it may. */
+bool engine_overran(void);
+
 /* The delivery that waits for its reply, or 0. */
 extern int32_t engine_open_delivery;
 

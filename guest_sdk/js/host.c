@@ -10,7 +10,9 @@
 
 /* --- Calls ------------------------------------------------------------------------------------------ */
 
+/* Nothing that an agent has asked for may be part of its image. */
 static int32_t ask(int operation, const void *request, uint32_t size) {
+  if (engine_phase != ENGINE_LOADED) return RUNNER_STATUS_UNSUPPORTED;
   switch (operation) {
 #define OPERATION(number, name) case number: return name(request, size);
 #include "operations.h"
@@ -84,6 +86,7 @@ static JSValue write_log(ARGUMENTS) {
 static JSValue snapshot(ARGUMENTS) {
   UNUSED;
   runner_writer reason = {0};
+  if (engine_phase != ENGINE_LOADED) return JS_NewInt32(context, 0);
   int failed = !JS_IsUndefined(arguments[0]) && engine_encode(context, &reason, arguments[0]);
   int32_t status = failed ? 0 : runner_agent_snapshot(reason.size ? (void *)reason.data : "", reason.size);
   runner_writer_reset(&reason);
@@ -93,6 +96,7 @@ static JSValue snapshot(ARGUMENTS) {
 static JSValue restored(ARGUMENTS) {
   UNUSED, (void)arguments;
   uint8_t told[128];
+  if (engine_phase != ENGINE_LOADED) return JS_NULL;
   int32_t size = runner_agent_restored(told, sizeof told);
   return size > 0 ? engine_decode(context, told, (uint32_t)size) : JS_NULL;
 }
@@ -143,6 +147,12 @@ static JSValue decode_text(ARGUMENTS) {
   return engine_string(context, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0, JS_ToBool(context, arguments[1]));
 }
 
+/* Also one of another realm: a check has one of its own. */
+static JSValue is_error(ARGUMENTS) {
+  UNUSED;
+  return JS_NewBool(context, JS_IsError(arguments[0]));
+}
+
 static JSValue is_promise(ARGUMENTS) {
   UNUSED;
   return JS_NewBool(context, JS_IsPromise(arguments[0]));
@@ -186,6 +196,7 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("encodeText", 1, encode_text),
     JS_CFUNC_DEF("decodeText", 2, decode_text),
     JS_CFUNC_DEF("lookIntoPromise", 1, look_into_promise),
+    JS_CFUNC_DEF("isError", 1, is_error),
     JS_CFUNC_DEF("isPromise", 1, is_promise),
     JS_CFUNC_DEF("isProxy", 1, is_proxy),
     JS_CFUNC_DEF("isStarved", 0, is_starved),

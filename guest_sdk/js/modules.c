@@ -88,6 +88,7 @@ static char *beside(JSContext *context, const char *from, const char *specifier)
   return NULL;
 }
 
+/* Each once: the compiler asks once for each statement that imports. */
 static char *record_specifier(JSContext *context, const char *specifier) {
   int64_t count;
   if (JS_GetLength(context, seen, &count) < 0) return NULL;
@@ -113,11 +114,10 @@ static char *normalize(JSContext *context, const char *from, const char *specifi
 /* --- Loading ------------------------------------------------------------------------------------------- */
 
 static JSModuleDef *compile(JSContext *context, const char *name, const char *text, size_t size) {
+  /* What it imports is compiled in the course of it, and may be to blame instead. */
+  blame(context, "syntax", name);
   JSValue made = JS_Eval(context, text, size, name, JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
-  if (JS_IsException(made)) {
-    blame(context, "syntax", name);
-    return NULL;
-  }
+  if (JS_IsException(made)) return NULL;
   /* The context keeps it; the value is one more reference. */
   JSModuleDef *found = JS_VALUE_GET_PTR(made);
   JS_FreeValue(context, made);
@@ -162,19 +162,20 @@ static int evaluate(JSContext *context, JSModuleDef *found) {
   JSValue promise = JS_EvalFunction(context, JS_DupValue(context, JS_MKPTR(JS_TAG_MODULE, found)));
   if (JS_IsException(promise)) {
     /* Names that modules don't export show when modules are linked; then nothing has run. */
-    if (strcmp(engine_failure_kind, "syntax")) engine_failure_kind = "import";
+    engine_failure_kind = "import";
     return -1;
   }
   engine_drain();
   JSPromiseStateEnum state = JS_PromiseState(context, promise);
+  bool done = state == JS_PROMISE_FULFILLED && !engine_overran();
   if (state == JS_PROMISE_REJECTED) {
     JS_PromiseMarkAsHandled(context, promise);
     JS_Throw(context, JS_PromiseResult(context, promise));
-  } else if (state == JS_PROMISE_PENDING) {
-    JS_ThrowTypeError(context, "the agent waits for something that will never come");
+  } else if (!done) {
+    JS_ThrowPlainError(context, "the agent waits for something that will never come");
   }
   JS_FreeValue(context, promise);
-  return state == JS_PROMISE_FULFILLED ? 0 : -1;
+  return done ? 0 : -1;
 }
 
 JSValue engine_prelude_namespace(JSContext *context, const char *name) {
@@ -268,22 +269,35 @@ JSValue engine_load(JSContext *context, JSValueConst request) {
   return answer;
 }
 
-/* In a context of its own, so that nothing of it is left. */
+/* A context for compiling, and no more. */
+static JSContext *new_context(JSRuntime *runtime) {
+  JSContext *made = JS_NewContextRaw(runtime);
+  if (!made) return NULL;
+  if (!JS_AddIntrinsicBaseObjects(made) && !JS_AddIntrinsicEval(made)) {
+    JS_AddIntrinsicRegExpCompiler(made);
+    return made;
+  }
+  JS_FreeContext(made);
+  return NULL;
+}
+
+/* In a context of its own, so that no module of it is left. */
 JSValue engine_check(JSContext *context, JSValueConst request) {
   char *name = text_of(context, request, "name");
   JSValue text = JS_GetPropertyStr(context, request, "text");
   size_t size;
   const char *source = JS_ToCStringLen(context, &size, text);
+  JSContext *own = new_context(engine_runtime);
   JSValue answer = JS_EXCEPTION;
   seen = JS_NewArray(context);
   checking = true;
-  JSModuleDef *found = name && source ? compile(context, name, source, size) : NULL;
-  if (found && !JS_ResolveModule(context, JS_MKPTR(JS_TAG_MODULE, found))) {
+  if (own && name && source && compile(own, name, source, size)) {
     answer = JS_NewObject(context);
     JS_DefinePropertyValueStr(context, answer, "imports", JS_DupValue(context, seen), JS_PROP_C_W_E);
   }
   checking = false;
   JS_FreeValue(context, seen);
+  if (own) JS_FreeContext(own);
   JS_FreeCString(context, source);
   JS_FreeValue(context, text);
   js_free(context, name);

@@ -67,6 +67,9 @@ END
 SOURCE(primordials)
 #embed "prelude/primordials.js"
 END
+SOURCE(testing)
+#embed "prelude/testing.js"
+END
 SOURCE(timers)
 #embed "prelude/timers.js"
 END
@@ -104,6 +107,7 @@ static const source sources[] = {
     ENTRY("runner:main", engine_main),
     ENTRY("runner:operations", operations),
     ENTRY("runner:primordials", primordials),
+    ENTRY("runner:testing", testing),
     ENTRY("runner:timers", timers),
     ENTRY("runner:url", url),
     ENTRY("runner:url_host", url_host),

@@ -230,13 +230,28 @@ static int put_scalar(sink *to, JSValueConst value) {
   }
 }
 
+/* 1, 0, or -1 with an exception; what a proxy stands for counts. */
+static int is_array(sink *to, JSValueConst value) {
+  JSValue at = JS_DupValue(to->context, value);
+  while (JS_IsProxy(at)) {
+    JSValue target = JS_GetProxyTarget(to->context, at);
+    JS_FreeValue(to->context, at);
+    at = target;
+  }
+  if (JS_IsException(at)) return -1;
+  bool found = JS_IsArray(at) || JS_GetTypedArrayType(at) >= 0;
+  JS_FreeValue(to->context, at);
+  return found;
+}
+
 static int put(sink *to, JSValueConst value) {
   if (count(to)) return -1;
   if (!JS_IsObject(value)) return put_scalar(to, value);
   if (JS_IsFunction(to->context, value)) return refuse(to, "a function", "");
   if (is_bytes(value)) return put_bytes(to, value);
-  if (JS_IsArray(value) || JS_GetTypedArrayType(value) >= 0) return put_array(to, value);
-  return put_object(to, value);
+  int array = is_array(to, value);
+  if (array < 0) return -1;
+  return array ? put_array(to, value) : put_object(to, value);
 }
 
 int engine_encode(JSContext *context, runner_writer *out, JSValueConst value) {

@@ -123,7 +123,7 @@ class Interpreter:
         Raises:
             Failed: If it does not compile.
         """
-        answer: dict[str, Any] = self._fresh(Limits()).message({"check": {"name": name, "text": text}})
+        answer: dict[str, Any] = self.fresh(Limits()).message({"check": {"name": name, "text": text}})
         return answer
 
     def load(
@@ -153,15 +153,18 @@ class Interpreter:
         request: dict[str, Any] = {"name": name, "modules": records, "entry": entry or records[0]["name"]}
         if suites is not None:
             request["suites"] = list(suites)
-        loading = self._fresh(limits or Limits())
+        loading = self.fresh(limits or Limits())
         answer = loading.message({"load": request})
         mind = loading.machine.freeze().mind
         pages = {**self.image.mind.pages, **mind.pages}
         image = Image(Mind(mind.memory_bytes, pages, mind.globals))
         return Agent(self.program, image, answer, limits or Limits(), loading.logs)
 
-    def _fresh(self, limits: Limits) -> Living:
-        return Living(Machine(self.program, self.image, limits, entropy=bytes(32)))
+    def fresh(self, limits: Limits | None = None) -> Living:
+        """
+        An instance of the engine, without an agent.
+        """
+        return Living(Machine(self.program, self.image, limits or Limits(), entropy=bytes(32)))
 
 
 @dataclass(frozen=True)
@@ -346,8 +349,8 @@ def same_state(one: MachineState, other: MachineState) -> bool:
     """
     Whether two states hold the same memory, calls and numbers; their random streams aside.
     """
-    blank = {"entropy": bytes(32), "entropy_used": 0}
-    return replace(one, **blank) == replace(other, **blank)
+    fresh = bytes(32)
+    return replace(one, entropy=fresh, entropy_used=0) == replace(other, entropy=fresh, entropy_used=0)
 
 
 def failure_of(action: Callable[[], Any]) -> RunnerError:

@@ -1,6 +1,6 @@
 // Errors: those of the host, and what is told of an agent's own.
 
-import { isLoading, isStarved } from "runner:host";
+import { isError, isLoading, isStarved } from "runner:host";
 import { DENIED, INVALID, LIMIT, NAMES, UNSUPPORTED } from "runner:operations";
 import { arrayJoin, arrayPush, indexOf, lastIndexOf, slice, split, trim } from "runner:primordials";
 
@@ -50,15 +50,19 @@ function safely(read) {
   }
 }
 
-function isInternal(line) {
-  return indexOf(line, "(runner:") >= 0 || indexOf(line, "at runner:") >= 0;
-}
+const has = (line, text) => line !== undefined && indexOf(line, text) >= 0;
+const isInternal = (line) => has(line, "(runner:") || has(line, "at runner:");
+// Of the language's own functions, those that the prelude called or was called by.
+const isGlue = (line, before, after) => has(line, "(native)") && (isInternal(before) || isInternal(after));
 
 // The author's lines of a stack.
 export function ownStack(error) {
   const lines = split(safely(() => error.stack ?? ""), "\n");
   const kept = [];
-  for (let i = 0; i < lines.length; i++) if (trim(lines[i]) && !isInternal(lines[i])) arrayPush(kept, lines[i]);
+  for (let i = 0; i < lines.length; i++) {
+    if (!trim(lines[i]) || isInternal(lines[i]) || isGlue(lines[i], lines[i - 1], lines[i + 1])) continue;
+    arrayPush(kept, lines[i]);
+  }
   return slice(arrayJoin(kept, "\n"), 0, STACK_CHARS);
 }
 
@@ -81,13 +85,22 @@ function firstPlace(stack) {
   return {};
 }
 
+// An object that only inherits from an error's prototype, which a proxy may well refuse to say.
+function isErrorLike(value) {
+  try {
+    return value instanceof Error;
+  } catch {
+    return false;
+  }
+}
+
 // What is told of an error: a message for people, and its parts. Never throws.
 export function describe(error) {
   // What the interpreter throws when it has no memory for an error.
   if (error === null && isStarved()) {
     return { message: "InternalError: out of memory", data: { name: "InternalError", message: "out of memory", stack: "" } };
   }
-  if (!(error instanceof Error)) {
+  if (!isError(error) && !isErrorLike(error)) {
     const text = slice(safely(() => (typeof error === "symbol" ? "a symbol" : error)), 0, MESSAGE_CHARS);
     return { message: text, data: { name: typeof error, message: text, stack: "" } };
   }

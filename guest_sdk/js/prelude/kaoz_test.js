@@ -1,3 +1,3 @@
-// The same tests by the name that KaozKit gives them.
+// The same by the name that KaozKit gives it.
 
-export * from "agent/test";
+export * from "runner:testing";

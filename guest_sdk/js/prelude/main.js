@@ -6,7 +6,7 @@ import { inFlight, receive } from "runner:calls";
 import { write } from "runner:console";
 import { WAITS_FOREVER, describe, logText } from "runner:errors";
 import { EVENT, LIMIT, MESSAGE, OK, RESTORE, TICK } from "runner:operations";
-import { MapClass, arrayPush, arraySort, mapGet, mapSet, ownKeys, promiseThen, PromiseClass } from "runner:primordials";
+import { MapClass, arrayPush, arraySort, keys, mapGet, mapSet, promiseThen, PromiseClass } from "runner:primordials";
 import { setTickHandler, turn } from "runner:timers";
 
 const ERROR = 3;
@@ -53,10 +53,10 @@ function testsOf(names, modules) {
   suites = new MapClass();
   for (let i = 0; i < names.length; i++) {
     mapSet(suites, names[i], modules[i]);
-    const exported = arraySort(ownKeys(modules[i]), undefined);
+    const exported = arraySort(keys(modules[i]));
     for (let k = 0; k < exported.length; k++) {
       const name = exported[k];
-      if (typeof name === "string" && name[0] !== "_" && isFunction(modules[i][name])) arrayPush(tests, [names[i], name]);
+      if (name[0] !== "_" && isFunction(modules[i][name])) arrayPush(tests, [names[i], name]);
     }
   }
   return tests;
@@ -154,6 +154,5 @@ export function endSlice(reasons) {
 // Why an agent could not be loaded.
 export function failure(kind, name, error) {
   const { message, data } = describe(error);
-  const about = { ...data, kind, name: name ?? data.file ?? "", file: data.file ?? name ?? "", line: data.line ?? 0 };
-  failWith({ message, data: about });
+  failWith({ message, data: { line: 0, file: name ?? "", ...data, kind } });
 }

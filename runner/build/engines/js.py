@@ -127,9 +127,11 @@ def with_tolls(source: str) -> str:
         )
         # Its address goes to assembly of no instructions, or the compiler would leave out what nobody reads.
         toll = f'    char engine_toll[{toll_bytes}]; __asm__ volatile("" : : "r"(engine_toll) : "memory");\n'
-        source, found = definition.subn(lambda match, toll=toll: match[0] + toll, source)
-        if found != 1:
-            raise BuildFailed(PIN.package, f"{name}: expected one definition, found {found}")
+        matches = [*definition.finditer(source)]
+        if len(matches) != 1:
+            raise BuildFailed(PIN.package, f"{name}: expected one definition, found {len(matches)}")
+        entry = matches[0].end()
+        source = source[:entry] + toll + source[entry:]
     return source
 
 
