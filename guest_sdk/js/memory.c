@@ -1,18 +1,24 @@
 /* The interpreter's memory: the heap's, and what follows when the host gives no more.
 
    The interpreter collects cycles when it has made a good deal of garbage, which near the limit may be never: it
-   throws an error instead. So a refusal makes it collect before it makes its next object. */
+   throws an error instead. So a refusal makes it collect before it makes its next object. And the error needs memory
+   itself, which is kept in reserve until then. */
 
 #include "engine.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 
+#define RESERVE_BYTES (64 * 1024)
+
 static bool starved;
+static void *reserve;
 
 static void *checked(void *block) {
   if (block || !engine_runtime) return block;
   starved = true;
+  free(reserve);
+  reserve = NULL;
   JS_SetGCThreshold(engine_runtime, 0);
   return NULL;
 }
@@ -39,7 +45,10 @@ static void *resize(void *unused, void *block, size_t size) {
 
 static const JSMallocFunctions functions = {get_zeros, get, give_back, resize, (size_t(*)(const void *))malloc_usable_size};
 
-JSRuntime *engine_new_runtime(void) { return JS_NewRuntime2(&functions, NULL); }
+JSRuntime *engine_new_runtime(void) {
+  reserve = malloc(RESERVE_BYTES);
+  return JS_NewRuntime2(&functions, NULL);
+}
 
 bool engine_is_starved(void) { return starved; }
 
@@ -47,4 +56,5 @@ void engine_feed(void) {
   if (!starved) return;
   starved = false;
   JS_RunGC(engine_runtime);
+  if (!reserve) reserve = malloc(RESERVE_BYTES);
 }

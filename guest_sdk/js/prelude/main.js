@@ -6,7 +6,7 @@ import { inFlight, receive } from "runner:calls";
 import { write } from "runner:console";
 import { WAITS_FOREVER, describe, logText } from "runner:errors";
 import { EVENT, LIMIT, MESSAGE, OK, RESTORE, TICK } from "runner:operations";
-import { MapClass, arrayPush, arraySort, keys, mapGet, mapSet, promiseThen, PromiseClass } from "runner:primordials";
+import { MapClass, apply, arrayPush, arraySort, keys, mapGet, mapSet, promiseThen, PromiseClass } from "runner:primordials";
 import { setTickHandler, turn } from "runner:timers";
 
 const ERROR = 3;
@@ -116,7 +116,7 @@ function runTest(payload) {
 function invoke(kind, payload) {
   if (suites && kind === MESSAGE) return runTest(payload);
   const handler = handlers[kind];
-  if (handler) return handler.f.call(handler.self, payload);
+  if (handler) return apply(handler.f, handler.self, [payload]);
   if (kind === RESTORE) return null;
   throw new TypeError(`no handler for '${WORDS[kind]}'`);
 }
