@@ -12,9 +12,10 @@ from runner.build.python.names import Names
 from runner.build.python.nodes import at, call, call_helper, constant, helper, is_name, is_super, load
 
 _GENERIC_TYPES: Final = ("list", "dict", "tuple", "set", "frozenset", "type")
+# Not `int`: in the engine, a truth value is none.
 _PLAIN_TYPES: Final = (
-    "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "str",
-    "tuple", "type", "BaseException", "Exception",
+    "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "list", "object", "set", "str", "tuple",
+    "type", "BaseException", "Exception",
 )  # fmt: skip
 
 
@@ -130,7 +131,7 @@ def _is_type(node: ast.expr, names: Names) -> bool:
         return isinstance(node.func, ast.Attribute) and is_name(node.func.value, "_rt_") and node.func.attr in {
             "union", "item",
         }  # fmt: skip
-    if names.is_builtin(node, *_PLAIN_TYPES):
+    if names.is_builtin(node, *_PLAIN_TYPES, "int"):
         return True
     if not isinstance(node, ast.Name):
         return False

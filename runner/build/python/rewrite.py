@@ -274,7 +274,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         self.generic_visit(node)
-        return at(lower_fstring(node), node)
+        return at(lower_fstring(node, asks="__format__" in self._names.bound), node)
 
     def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
         self.generic_visit(node)
