@@ -3,7 +3,6 @@
 #include "engine.h"
 #include "engine_wasi.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Of the C stack. The interpreter stops with a range error where this much is used, and what it still has to do
@@ -55,7 +54,7 @@ static void fail_plainly(void) {
   if (engine_open_delivery)
     runner_agent_fail(engine_open_delivery, sound ? failure.data : least, sound ? failure.size : sizeof least - 1);
   engine_open_delivery = 0;
-  runner_writer_reset(&failure);
+  engine_drop(&failure);
   JS_FreeCString(engine_context, text);
   JS_FreeValue(engine_context, JS_GetException(engine_context));
   JS_FreeValue(engine_context, error);
@@ -117,6 +116,21 @@ static JSValue take_payload(uint32_t size) {
   return payload;
 }
 
+/* What calls have left on the C stack, below the frame of an export that returns, down to where nothing ever was. It
+   would make pages differ that hold the same: of two instances, and of one from snapshot to snapshot. */
+__attribute__((noinline)) static void clear_stack(void) {
+  enum { PAGE = 4096, WORDS = PAGE / sizeof(uint64_t) };
+  uintptr_t end = (uintptr_t)__builtin_frame_address(0), start = end & ~(uintptr_t)(PAGE - 1);
+  memset((void *)start, 0, end - start);
+  for (bool used = true; used && start > PAGE;) {
+    start -= PAGE;
+    const uint64_t *page = (const uint64_t *)start;
+    used = false;
+    for (int i = 0; i < WORDS && !used; i++) used = page[i] != 0;
+    if (used) memset((void *)start, 0, PAGE);
+  }
+}
+
 /* --- Requests to the engine itself ------------------------------------------------------------------------ */
 
 /* The error of a check or a load, told by the prelude. */
@@ -136,7 +150,7 @@ static void answer_request(JSValueConst answer) {
   if (engine_encode(engine_context, &reply, answer)) fail_plainly();
   else runner_agent_reply(engine_open_delivery, reply.data, reply.size);
   engine_open_delivery = 0;
-  runner_writer_reset(&reply);
+  engine_drop(&reply);
 }
 
 /* What is left is the agent's image: small, and no collection soon in the instances made of it. */
@@ -184,11 +198,11 @@ static void log_boot_failure(void) {
     runner_writer line = {0};
     runner_put_text(&line, lines[i]);
     runner_agent_log(RUNNER_LOG_ERROR, line.data, line.size);
-    runner_writer_reset(&line);
+    engine_drop(&line);
   }
 }
 
-void agent_start(void) {
+__attribute__((noinline)) static void start(void) {
   engine_runtime = engine_new_runtime();
   if (!engine_runtime) __builtin_trap();
   JS_SetMaxStackSize(engine_runtime, STACK_BYTES);
@@ -204,7 +218,7 @@ void agent_start(void) {
   JS_RunGC(engine_runtime);
 }
 
-void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
+__attribute__((noinline)) static void deliver(int32_t delivery, int32_t kind, uint32_t size) {
   engine_open_delivery = delivery;
   begin_slice();
   JSValue payload = take_payload(size);
@@ -223,7 +237,7 @@ void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
   end_slice();
 }
 
-void agent_wake(int32_t call, int32_t status, uint32_t size) {
+__attribute__((noinline)) static void wake(int32_t call, int32_t status, uint32_t size) {
   begin_slice();
   if (status != RUNNER_STATUS_PART) engine_calls_in_flight--;
   JSValue payload = take_payload(size);
@@ -237,4 +251,25 @@ void agent_wake(int32_t call, int32_t status, uint32_t size) {
   call_prelude(PRELUDE_WAKE, 3, arguments);
   JS_FreeValue(engine_context, payload);
   end_slice();
+}
+
+/* But what the slice means to leave. */
+static void leave_no_trace(void) {
+  engine_tidy(engine_runtime);
+  clear_stack();
+}
+
+void agent_start(void) {
+  start();
+  leave_no_trace();
+}
+
+void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
+  deliver(delivery, kind, size);
+  leave_no_trace();
+}
+
+void agent_wake(int32_t call, int32_t status, uint32_t size) {
+  wake(call, status, size);
+  leave_no_trace();
 }

@@ -30,9 +30,16 @@ extern int32_t engine_open_delivery;
 /* How many calls wait for their answer. */
 extern uint32_t engine_calls_in_flight;
 
+/* --- upstream_tail.h ---------------------------------------------------------------------------------- */
+
+void engine_tidy(JSRuntime *runtime);
+
 /* --- memory.c ------------------------------------------------------------------------------------ */
 
 JSRuntime *engine_new_runtime(void);
+
+/* As `runner_writer_reset`, and nothing is left of what was written. */
+void engine_drop(runner_writer *writer);
 
 /* Whether memory ran out in this slice, and making good for it before the next. */
 bool engine_is_starved(void);

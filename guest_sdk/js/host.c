@@ -29,7 +29,7 @@ static JSValue call(ARGUMENTS) {
   if (JS_ToInt32(context, &operation, arguments[0])) return JS_EXCEPTION;
   int failed = engine_encode(context, &request, arguments[1]);
   int32_t status = failed ? 0 : ask(operation, request.data, request.size);
-  runner_writer_reset(&request);
+  engine_drop(&request);
   if (status > 0) engine_calls_in_flight++;
   return failed ? JS_EXCEPTION : JS_NewInt32(context, status);
 }
@@ -50,11 +50,11 @@ typedef int32_t ending(int32_t delivery, const void *payload, uint32_t size);
 static JSValue end_delivery(JSContext *context, JSValueConst value, ending *end) {
   runner_writer payload = {0};
   if (engine_encode(context, &payload, value)) {
-    runner_writer_reset(&payload);
+    engine_drop(&payload);
     return JS_EXCEPTION;
   }
   int32_t status = end(engine_open_delivery, payload.data, payload.size);
-  runner_writer_reset(&payload);
+  engine_drop(&payload);
   if (status == RUNNER_STATUS_OK) engine_open_delivery = 0;
   return JS_NewInt32(context, status);
 }
@@ -79,7 +79,7 @@ static JSValue write_log(ARGUMENTS) {
   if (JS_ToInt32(context, &level, arguments[0])) return JS_EXCEPTION;
   int failed = engine_encode(context, &line, arguments[1]);
   int32_t status = failed ? 0 : runner_agent_log(level, line.data, line.size);
-  runner_writer_reset(&line);
+  engine_drop(&line);
   return failed ? JS_EXCEPTION : JS_NewInt32(context, status);
 }
 
@@ -89,7 +89,7 @@ static JSValue snapshot(ARGUMENTS) {
   if (engine_phase != ENGINE_LOADED) return JS_NewInt32(context, 0);
   int failed = !JS_IsUndefined(arguments[0]) && engine_encode(context, &reason, arguments[0]);
   int32_t status = failed ? 0 : runner_agent_snapshot(reason.size ? (void *)reason.data : "", reason.size);
-  runner_writer_reset(&reason);
+  engine_drop(&reason);
   return failed ? JS_EXCEPTION : JS_NewInt32(context, status);
 }
 

@@ -8,6 +8,7 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define RESERVE_BYTES (64 * 1024)
 
@@ -33,8 +34,10 @@ static void *get(void *unused, size_t size) {
   return checked(malloc(size));
 }
 
+/* Nothing is left of what was freed: see `engine_clear_stack`. */
 static void give_back(void *unused, void *block) {
   (void)unused;
+  if (block) memset(block, 0, malloc_usable_size(block));
   free(block);
 }
 
@@ -48,6 +51,11 @@ static const JSMallocFunctions functions = {get_zeros, get, give_back, resize, (
 JSRuntime *engine_new_runtime(void) {
   reserve = malloc(RESERVE_BYTES);
   return JS_NewRuntime2(&functions, NULL);
+}
+
+void engine_drop(runner_writer *writer) {
+  if (writer->data) memset(writer->data, 0, writer->capacity);
+  runner_writer_reset(writer);
 }
 
 bool engine_is_starved(void) { return starved; }

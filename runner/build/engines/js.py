@@ -73,6 +73,15 @@ _OWN_FLAGS: Final = (
 _LINK_FLAGS: Final = ("-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
 
 
+# Of small blocks; `guest_sdk/js/memory.c` clears large ones. What is left of dead objects would make pages of
+# two snapshots differ that hold the same, and lie in a snapshot that nobody expects it in.
+_CLEAR: Final = (
+    "JSMallocBlockHeader *engine_freed = ptr ? container_of(ptr, JSMallocBlockHeader, user_data) : NULL;"
+    " if (ptr && engine_freed->u.block_idx != JS_ARENA_FREE_NIL)"
+    " memset(ptr, 0, arena_block_sizes[engine_freed->block_size_idx] - sizeof(JSMallocBlockHeader));"
+)
+
+
 def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
     """
     Compile and link the engine.
@@ -101,9 +110,9 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
 
     interpreter = scratch / "quickjs.c"
     interpreter.write_text(
-        with_tolls((upstream / interpreter.name).read_text(encoding="utf-8")), encoding="utf-8"
+        patched((upstream / interpreter.name).read_text(encoding="utf-8")), encoding="utf-8"
     )
-    compile_one(interpreter, *_UPSTREAM_FLAGS, f"-I{upstream}")
+    compile_one(interpreter, *_UPSTREAM_FLAGS, f"-I{upstream}", f"-I{sdk / 'js'}")
     for name in _LIBRARIES:
         compile_one(upstream / f"{name}.c", *_UPSTREAM_FLAGS)
     ours = [*sorted((sdk / "js").glob("*.c")), *sorted((sdk / "engine").glob("*.c"))]
@@ -114,25 +123,28 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
     return module
 
 
-def with_tolls(source: str) -> str:
+def patched(source: str) -> str:
     """
-    The interpreter's source, where each of the functions in `TOLLS` pays at its entry.
+    The interpreter's source with what it does besides: each function in `TOLLS` pays at its entry, what
+    is freed is cleared, and lists of free blocks can be put in order.
 
     Raises:
-        BuildFailed: If one of them is not there, or more than once.
+        BuildFailed: If a function is not there, or more than once.
     """
     for name, toll_bytes in TOLLS.items():
-        definition = re.compile(
-            rf"^(?:static|int|JSValue)\b[^;{{}}]*\b{name}\([^;{{}}]*\)\n\{{\n", re.MULTILINE
-        )
         # Its address goes to assembly of no instructions, or the compiler would leave out what nobody reads.
-        toll = f'    char engine_toll[{toll_bytes}]; __asm__ volatile("" : : "r"(engine_toll) : "memory");\n'
-        matches = [*definition.finditer(source)]
-        if len(matches) != 1:
-            raise BuildFailed(PIN.package, f"{name}: expected one definition, found {len(matches)}")
-        entry = matches[0].end()
-        source = source[:entry] + toll + source[entry:]
-    return source
+        toll = f'char engine_toll[{toll_bytes}]; __asm__ volatile("" : : "r"(engine_toll) : "memory");'
+        source = _at_entry(source, name, toll)
+    return f'{_at_entry(source, "js_arena_free", _CLEAR)}\n#include "upstream_tail.h"\n'
+
+
+def _at_entry(source: str, name: str, code: str) -> str:
+    shape = rf"^(?:static|int|JSValue)\b[^;{{}}]*\b{name}\([^;{{}}]*\)\n\{{\n"
+    found = [*re.finditer(shape, source, re.MULTILINE)]
+    if len(found) != 1:
+        raise BuildFailed(PIN.package, f"{name}: expected one definition, found {len(found)}")
+    entry = found[0].end()
+    return f"{source[:entry]}    {code}\n{source[entry:]}"
 
 
 RECIPE: Final = Recipe(
