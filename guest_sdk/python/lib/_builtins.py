@@ -116,6 +116,16 @@ def bytes_(source, encoding, errors="strict"):
     return encode(source, encoding, errors)
 
 
+def dict_(source, **named):
+    """A dict of any mapping: the engine's own only knows dicts and pairs."""
+    if type(source) is not dict and hasattr(source, "keys"):
+        source = [(key, source[key]) for key in source.keys()]
+    made = dict(source)
+    if named:
+        made.update(named)
+    return made
+
+
 def enumerate_(iterable, start=0):
     return enumerate(iterable, start)
 

@@ -27,6 +27,15 @@ def _many_here(name):
     return method
 
 
+def _update(mapping, *others, **named):
+    for other in others:
+        if type(other) is not dict and hasattr(other, "keys"):
+            other = [(key, other[key]) for key in other.keys()]
+        mapping.update(other)
+    if named:
+        mapping.update(named)
+
+
 _UNION = _many(lambda one, other: one | set(other))
 _INTERSECTION = _many(lambda one, other: one & set(other))
 _DIFFERENCE = _many(lambda one, other: one - set(other))
@@ -47,7 +56,7 @@ _FULLER = {
     "union": ((set, _UNION), (frozenset, _UNION)),
     "intersection": ((set, _INTERSECTION), (frozenset, _INTERSECTION)),
     "difference": ((set, _DIFFERENCE), (frozenset, _DIFFERENCE)),
-    "update": ((set, _many_here("update")),),
+    "update": ((set, _many_here("update")), (dict, _update)),
     "intersection_update": ((set, _many_here("intersection_update")),),
     "difference_update": ((set, _many_here("difference_update")),),
 }
@@ -58,9 +67,16 @@ def attr(value, name, *default):
     for kind, function in _FULLER.get(name, ()):
         if value is kind:
             return function
-        if isinstance(value, kind) and (type(value) is kind or name not in type(value).__dict__):
+        if isinstance(value, kind) and not _overrides(type(value), kind, name):
             return lambda *args, **keywords: function(value, *args, **keywords)
     return getattr(value, name, *default)
+
+
+def _overrides(cls, kind, name):
+    """Whether a class of the author's, below the built-in one, has its own method of this name."""
+    if cls is kind or cls is object:
+        return False
+    return name in cls.__dict__ or any([_overrides(base, kind, name) for base in cls.__bases__])
 
 
 def _notes(error):

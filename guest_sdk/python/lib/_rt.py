@@ -5,6 +5,7 @@ import sys
 
 from _builtins import (
     bytes_,
+    dict_,
     enumerate_,
     int_,
     iter_,

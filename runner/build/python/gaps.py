@@ -40,7 +40,8 @@ def is_shaped_method(node: ast.Call) -> bool:
     if name in {"union", "intersection", "difference", "intersection_update", "difference_update"}:
         return len(plain) != 1 or isinstance(plain[0], ast.Starred)
     if name == "update":
-        return len(plain) > 1 or any(isinstance(arg, ast.Starred) for arg in plain)
+        # Of a mapping that is no dict, the engine's `update` makes nothing.
+        return len(plain) > 1 or any(not isinstance(arg, ast.Dict) for arg in plain)
     if name in {"to_bytes", "from_bytes"}:
         return named or len(plain) < 2  # noqa: PLR2004 - both have defaults
     return name == "format" or (name in {"hex", "center"} and len(plain) > 1)
@@ -63,6 +64,7 @@ def shaped_builtin(node: ast.Call) -> str | None:
         "int": bool(named),
         "str": count + len(named) > 1,
         "bytes": count + len(named) > 1,
+        "dict": count == 1 and not isinstance(node.args[0], ast.Dict | ast.ListComp | ast.GeneratorExp),
         "enumerate": bool(named - {"start"}),
         "slice": True,
         "type": count > 1,
