@@ -153,18 +153,25 @@ static void answer_request(JSValueConst answer) {
   engine_drop(&reply);
 }
 
-/* What is left is the agent's image: small, and no collection soon in the instances made of it. */
-static void become_loaded(void) {
+/* Makes an image of what there is, where no collection comes soon. */
+static void become_image(bool with_data) {
   JSMemoryUsage use;
   JS_RunGC(engine_runtime);
   JS_ComputeMemoryUsage(engine_runtime, &use);
   JS_SetGCThreshold(engine_runtime, (size_t)use.malloc_size + GARBAGE_BYTES);
+  engine_keep(engine_runtime, with_data);
+}
+
+/* Nothing may be held any more of the request. */
+static void become_loaded(void) {
+  become_image(false);
   engine_forget_seed();
   polls = jobs = 0;
   engine_phase = ENGINE_LOADED;
 }
 
-static void handle_request(JSValueConst request) {
+/* Whether an agent was loaded. */
+static bool handle_request(JSValueConst request) {
   JSValue load = JS_GetPropertyStr(engine_context, request, "load");
   JSValue check = JS_GetPropertyStr(engine_context, request, "check");
   JSValue answer = JS_EXCEPTION;
@@ -182,7 +189,7 @@ static void handle_request(JSValueConst request) {
   JS_FreeValue(engine_context, load);
   JS_FreeValue(engine_context, check);
   JS_FreeValue(engine_context, answer);
-  if (loaded) become_loaded();
+  return loaded;
 }
 
 /* --- Exports ------------------------------------------------------------------------------------------------ */
@@ -215,7 +222,7 @@ __attribute__((noinline)) static void start(void) {
     log_boot_failure();
     __builtin_trap();
   }
-  JS_RunGC(engine_runtime);
+  become_image(true);
 }
 
 __attribute__((noinline)) static void deliver(int32_t delivery, int32_t kind, uint32_t size) {
@@ -227,8 +234,9 @@ __attribute__((noinline)) static void deliver(int32_t delivery, int32_t kind, ui
     return;
   }
   if (engine_phase != ENGINE_LOADED) {
-    handle_request(payload);
+    bool loaded = handle_request(payload);
     JS_FreeValue(engine_context, payload);
+    if (loaded) become_loaded();
     return;
   }
   JSValue arguments[] = {JS_NewInt32(engine_context, kind), payload};

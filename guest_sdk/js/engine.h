@@ -33,6 +33,7 @@ extern uint32_t engine_calls_in_flight;
 /* --- upstream_tail.h ---------------------------------------------------------------------------------- */
 
 void engine_tidy(JSRuntime *runtime);
+void engine_keep(JSRuntime *runtime, bool data);
 
 /* --- memory.c ------------------------------------------------------------------------------------ */
 

@@ -5,12 +5,16 @@
    itself, which is kept in reserve until then. */
 
 #include "engine.h"
+#include "page_heap.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RESERVE_BYTES (64 * 1024)
+
+/* Of the blocks in an arena; a last one may be missing in it. */
+#define SMALL_MAX 512
 
 static bool starved;
 static void *reserve;
@@ -31,7 +35,9 @@ static void *get_zeros(void *unused, size_t count, size_t size) {
 
 static void *get(void *unused, size_t size) {
   (void)unused;
-  return checked(malloc(size));
+  /* An arena of small blocks has a page of its own: what is written to it then touches that page alone. */
+  bool is_arena = size <= PAGE_BLOCK_BYTES && size > PAGE_BLOCK_BYTES - SMALL_MAX;
+  return checked(is_arena ? page_block() : malloc(size));
 }
 
 /* Nothing is left of what was freed: see `engine_clear_stack`. */

@@ -62,3 +62,48 @@ void engine_tidy(JSRuntime *rt) {
         }
     }
 }
+
+void engine_keep(JSRuntime *rt, bool data);
+
+static void keep_arena(JSArena *arena) {
+    uint32_t bits[(JS_ARENA_SIZE / 16 + 31) / 32] = {0};
+    unsigned block_size = arena_block_sizes[arena->block_size_idx];
+    bool in_order;
+    tidy_survey(arena, bits, &in_order);
+    for (unsigned index = 0; index < arena->n_blocks; index++) {
+        if (bits[index / 32] >> index % 32 & 1) continue;
+        /* What is no object has a count that nobody reads. */
+        JSMallocBlockHeader *block = arena_get_block(arena, index, block_size);
+        block->ref_count = ENGINE_KEPT;
+    }
+}
+
+/* Functions, and what describes them and objects: an agent has its own for good. What is data may grow, and be dropped
+   for other data. */
+static bool is_program(const JSGCObjectHeader *header) {
+    switch (JS_GC_TYPE(header)) {
+    case JS_GC_OBJ_TYPE_FUNCTION_BYTECODE:
+    case JS_GC_OBJ_TYPE_SHAPE:
+        return true;
+    case JS_GC_OBJ_TYPE_JS_OBJECT:
+        return js_class_has_bytecode(((const JSObject *)header)->class_id);
+    default:
+        return false;
+    }
+}
+
+/* From now on, all that there is stays, or only what is no data: see `upstream_head.h`. Nothing may be held that is to
+   be freed. */
+void engine_keep(JSRuntime *rt, bool data) {
+    struct list_head *el;
+    for (int size = 0; data && size < JS_ARENA_BLOCK_SIZE_COUNT; size++)
+        list_for_each(el, &rt->arena_state.arena_list[size])
+            keep_arena(list_entry(el, JSArena, link));
+    /* Large ones lie outside of arenas. */
+    list_for_each(el, &rt->gc_obj_list) {
+        JSGCObjectHeader *header = list_entry(el, JSGCObjectHeader, link);
+        if (data || is_program(header)) JS_REF_COUNT(header) = ENGINE_KEPT;
+    }
+    for (int i = 0; i < rt->atom_size; i++)
+        if (!atom_is_free(rt->atom_array[i])) JS_REF_COUNT(rt->atom_array[i]) = ENGINE_KEPT;
+}

@@ -7,6 +7,7 @@ The same sources give the same bytes: nothing of the machine, a folder's place o
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +58,8 @@ deep nesting hold the two together.
 """
 
 _LIBRARIES: Final = ("libregexp", "libunicode", "dtoa")
-_SHARED: Final = ("heap", "head", "reader", "writer")
+# The heap is there too: `guest_sdk/js/page_heap.c` includes it.
+_SHARED: Final = ("head", "reader", "writer")
 _FOLDERS: Final = ("js", "engine", "c/include", "c/src")
 
 _FLAGS: Final = (
@@ -72,6 +74,16 @@ _OWN_FLAGS: Final = (
 )  # fmt: skip
 _LINK_FLAGS: Final = ("-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}")
 
+
+# How large its arenas are, so that one and the heap's header are a page; the place where it says how it
+# counts references, and all places where it does.
+_REPLACED: Final = (
+    (r"(#define JS_ARENA_SIZE +)4096$", r"\g<1>4088", 1),
+    (r"(#define JS_REF_COUNT\(p\) .*\n)", r'\1#include "upstream_head.h"\n', 1),
+    (r"JS_REF_COUNT\((\w+(?:->\w+)*)\)\+\+", r"engine_hold(\1)", 19),
+    (r"--JS_REF_COUNT\((\w+)\)", r"engine_release(\1)", 7),
+    (r"JS_REF_COUNT\((\w+)\)--", r"engine_release(\1)", 2),
+)
 
 # Of small blocks; `guest_sdk/js/memory.c` clears large ones. What is left of dead objects would make pages of
 # two snapshots differ that hold the same, and lie in a snapshot that nobody expects it in.
@@ -125,26 +137,33 @@ def compile_engine(sources: Path, scratch: Path, run: Run) -> Path:
 
 def patched(source: str) -> str:
     """
-    The interpreter's source with what it does besides: each function in `TOLLS` pays at its entry, what
-    is freed is cleared, and lists of free blocks can be put in order.
+    The interpreter's source with what it does besides.
+
+    Each function in `TOLLS` pays at its entry; what is freed is cleared; lists of free blocks can be put in
+    order; an arena fits into a page; and references to what is in an image are not counted.
 
     Raises:
-        BuildFailed: If a function is not there, or more than once.
+        BuildFailed: If something is not there as often as expected: the sources are others than the pinned.
     """
     for name, toll_bytes in TOLLS.items():
         # Its address goes to assembly of no instructions, or the compiler would leave out what nobody reads.
         toll = f'char engine_toll[{toll_bytes}]; __asm__ volatile("" : : "r"(engine_toll) : "memory");'
         source = _at_entry(source, name, toll)
+    for pattern, replacement, times in _REPLACED:
+        source = _replaced(source, pattern, replacement, times)
     return f'{_at_entry(source, "js_arena_free", _CLEAR)}\n#include "upstream_tail.h"\n'
 
 
 def _at_entry(source: str, name: str, code: str) -> str:
-    shape = rf"^(?:static|int|JSValue)\b[^;{{}}]*\b{name}\([^;{{}}]*\)\n\{{\n"
-    found = [*re.finditer(shape, source, re.MULTILINE)]
-    if len(found) != 1:
-        raise BuildFailed(PIN.package, f"{name}: expected one definition, found {len(found)}")
-    entry = found[0].end()
-    return f"{source[:entry]}    {code}\n{source[entry:]}"
+    shape = rf"^((?:static|int|JSValue)\b[^;{{}}]*\b{name}\([^;{{}}]*\)\n\{{\n)"
+    return _replaced(source, shape, lambda found: f"{found[0]}    {code}\n", 1)
+
+
+def _replaced(source: str, pattern: str, by: str | Callable[[re.Match[str]], str], times: int) -> str:
+    source, found = re.subn(pattern, by, source, flags=re.MULTILINE)
+    if found != times:
+        raise BuildFailed(PIN.package, f"{pattern}: found {found} times, not {times}")
+    return source
 
 
 RECIPE: Final = Recipe(
