@@ -148,6 +148,9 @@ class _Bench:
             if error.kind == "interrupted":
                 raise
             return Outcome(suite, test, passed=False, message=error.message, stack=_stack_of(error))
+        finally:
+            # At its end it interrupted what it had left behind.
+            self._host.engine.resume()
         return Outcome(suite, test, passed=True)
 
 
