@@ -109,7 +109,7 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
         ledger = Ledger(Path(plan.ledger))
         chronicle = Chronicle(
             FlawedRecorder(Writer(life), ledger, fate.boundary, plan.defect),
-            Gate(life.prepared.grants, life.line.born.ask),
+            Gate(life.prepared.grants, life.line.terms.ask),
             life.fold.history,
             name=plan.name,
             clock_ms=_frozen_clock_ms,

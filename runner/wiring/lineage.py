@@ -23,10 +23,11 @@ from runner.journal.records import (
     SnapshotTaken,
     Start,
     Stopped,
+    Upgraded,
     Wake,
     Woken,
 )
-from runner.kernel.abi import Status
+from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.machine import Machine
 from runner.policy.gate import Gate
 from runner.session.chronicle import BY_POLICY
@@ -39,7 +40,7 @@ from runner.wiring.named import born_of
 from runner.wiring.thaw import SEED_BYTES, describe_restore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from runner.journal.records import Record
     from runner.kernel.state import MachineState
@@ -90,7 +91,7 @@ def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, 
         at_ms=wall_clock_ms(),
         entropy=b"" if deterministic else os.urandom(SEED_BYTES),
     )
-    _create(state, new_name, replace(line.born, parent=(name, end)), line.packed, line.memo, [*past, woken])
+    _create(state, new_name, replace(line.born, parent=(name, end)), line.agents, line.memo, [*past, woken])
     return end
 
 
@@ -101,7 +102,20 @@ def _past_of(line: Line) -> list[Record]:
     if past and isinstance(past[-1], Delivery | Wake | Abandoned):
         # Cut off from the slice that it led to, it never happened.
         past.pop()
-    return _without_open_permits(past)
+    return _without_open_permits(past[: _end_of_upgrades(past)])
+
+
+def _end_of_upgrades(past: list[Record]) -> int:
+    """
+    Where a past must end that was cut in the middle of an upgrade: an upgrade is whole, or never happened.
+    """
+    begins = None
+    for seq, record in enumerate(past):
+        if isinstance(record, Delivery) and record.kind == DeliveryKind.HAND_OVER:
+            begins = seq
+        elif isinstance(record, Delivery) and record.kind == DeliveryKind.UPGRADE:
+            begins = None
+    return len(past) if begins is None else begins
 
 
 def _without_open_permits(past: list[Record]) -> list[Record]:
@@ -137,16 +151,24 @@ def _generation(state: StateDirectory, parent: str) -> int:
 
 
 def _create(
-    state: StateDirectory, name: str, born: Born, packed: bytes, memo: Memo | None, past: list[Record]
+    state: StateDirectory,
+    name: str,
+    born: Born,
+    agents: Sequence[bytes],
+    memo: Memo | None,
+    past: list[Record],
 ) -> None:
     """
     Make an instance with a past, and with the snapshot that it begins at if it has one: all of it or nothing.
     """
+    packed, *later = agents
+    upgrades = later[: sum(isinstance(record, Upgraded) for record in past)]
     if memo is None:
-        state.create(name, born, packed, past)
+        state.create(name, born, packed, past, upgrades=upgrades)
         return
     origin = StoredSnapshot(1, memo.state, memo.host, memo.digest)
-    state.create(name, born, packed, [SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past], origin)
+    past = [SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past]
+    state.create(name, born, packed, past, origin, upgrades)
 
 
 def freeze(past: Past) -> Snapshot:
@@ -226,7 +248,7 @@ def adopt_snapshot(
     known = _without_grants(part.history, snapshot.state, Gate(prepared.grants, ask))
     memo = Memo(1, snapshot.state, {**snapshot.host, "answers": [], "history": []}, snapshot.memory_digest)
     born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
-    _create(state, name, born, prepared.packed, memo, [*known, *over, woken])
+    _create(state, name, born, [prepared.packed], memo, [*known, *over, woken])
 
 
 def _operations(state: MachineState) -> dict[int, str]:

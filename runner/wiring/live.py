@@ -21,6 +21,7 @@ from runner.errors import EffectError, RunnerError, UsageError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
+from runner.kernel.state import LastSnapshot
 from runner.session.chronicle import Chronicle, OpenGate
 from runner.session.recording import Unrecorded
 from runner.session.recovery import Await, CallHistory, Unknown
@@ -236,7 +237,14 @@ class _Live:
             return
         try:
             stats = write_snapshot(path, self._freeze(), sync=self._options.sync)
-            self._written, self._unwritten = {"path": str(path), "reason": reason, **asdict(stats)}, None
+        except RunnerError as error:
+            self._unwritten = error
+            # Its kind and no more: what goes wrong on this host is not for a guest to read.
+            self._machine.learn_snapshot(LastSnapshot(False, 0, wall_clock_ms(), error.kind))
+            return
+        self._written, self._unwritten = {"path": str(path), "reason": reason, **asdict(stats)}, None
+        self._machine.learn_snapshot(LastSnapshot(True, stats.size_bytes, wall_clock_ms()))
+        try:
             self._host.remember_agent(self._packed)
         except RunnerError as error:
             self._unwritten = error

@@ -18,10 +18,20 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from runner.digest import digest as file_digest
-from runner.errors import UsageError
+from runner.errors import RunnerError, UsageError
 from runner.journal import StateDirectory
-from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
+from runner.journal.records import (
+    Born,
+    Decision,
+    Delivery,
+    Resolution,
+    SnapshotTaken,
+    Stopped,
+    Tried,
+    Woken,
+)
 from runner.kernel.abi import DeliveryKind
+from runner.kernel.state import LastSnapshot
 from runner.package.agent import AgentPackage
 from runner.policy.gate import Gate
 from runner.session.chronicle import BY_POLICY, Chronicle
@@ -103,23 +113,35 @@ class Writer:
     @property
     def since_snapshot(self) -> int:
         """
-        Records since the latest snapshot.
+        Records since the latest snapshot, or the latest attempt at one.
         """
         return self._life.journal.position - self._memo_position
 
     def take_snapshot(self, reason: str) -> None:
         """
         Keep a memo of the instance as it is, so that opening it folds less. While no slice runs.
+
+        That there is none is no failure of anything else: it is written down, and the instance may ask.
+
+        Raises:
+            RunnerError: If nothing can be written down at all.
         """
         life = self._life
         with self._lock:
             digest = life.machine.digest()
             position = life.journal.position
-            life.journal.put_snapshot(
-                position, life.machine.freeze(), self._written.held.to_wire(self._agent), digest
-            )
-            self._append([SnapshotTaken(digest=digest, reason=reason)])
+            held = self._written.held.to_wire(self._agent)
+            try:
+                row = life.journal.put_snapshot(position, life.machine.freeze(), held, digest)
+            except RunnerError as error:
+                # Its kind and no more: what goes wrong on this host is not for a guest to read.
+                tried = Tried(ok=False, size_bytes=0, at_ms=wall_clock_ms(), error=error.kind)
+                self._append([tried])
+            else:
+                tried = Tried(ok=True, size_bytes=row.size_bytes, at_ms=wall_clock_ms())
+                self._append([SnapshotTaken(digest=digest, reason=reason), tried])
             self._memo_position = life.journal.position
+            life.machine.learn_snapshot(LastSnapshot(tried.ok, tried.size_bytes, tried.at_ms, tried.error))
 
     def _append(self, records: Sequence[Record]) -> int:
         end = self._life.journal.append(records)
@@ -168,6 +190,7 @@ def born_of(
         entropy=os.urandom(SEED_BYTES),
         at_ms=wall_clock_ms(),
         parent=parent,
+        timers=False,
     )
 
 
@@ -212,6 +235,7 @@ async def open_life(
 def _bring_up(state: StateDirectory, host: Host, journal: Journal, provider: ScriptedProvider | None) -> Life:
     past = fold(host, line_of(state, journal), provider)
     return Life(
+        host=host,
         line=past.line,
         prepared=past.prepared,
         fold=past.fold,
@@ -231,7 +255,7 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
     writer = Writer(life)
     chronicle = Chronicle(
         writer,
-        Gate(life.prepared.grants, life.line.born.ask),
+        Gate(life.prepared.grants, life.line.terms.ask),
         life.fold.history,
         name=life.name,
         clock_ms=wall_clock_ms,

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     pass
 
 _PAYLOADS: Final = frozenset({"payload", "request"})
-_DIGESTS: Final = frozenset({"code_digest", "image_digest", "digest"})
+_DIGESTS: Final = frozenset({"code_digest", "image_digest", "digest", "package"})
 _HIDDEN: Final = frozenset({"entropy"})
 
 
@@ -110,7 +110,7 @@ def export_journal(
     with state_of(state) as directory, journal_of(directory, name, write=False) as journal:
         line = line_of(directory, journal, use_snapshots=False)
     origin = _encoded_origin(line, Host(cache)) if line.memo else None
-    exported = export.JournalFile(name=name, agent=line.packed, records=tuple(line.records), origin=origin)
+    exported = export.JournalFile(name=name, agents=line.agents, records=tuple(line.records), origin=origin)
     size = export.write(out, exported)
     return {"instance": name, "records": len(line.records), "path": str(out), "size_bytes": size}
 
@@ -145,7 +145,7 @@ def _imported(path: Path) -> Line:
     if journal.origin is not None:
         stored = decode_snapshot(journal.origin)
         memo = Memo(stored.position, stored.state, stored.host, stored.memory_digest)
-    line = Line(name=journal.name, packed=journal.agent, records=journal.records, memo=memo)
+    line = Line(name=journal.name, agents=journal.agents, records=journal.records, memo=memo)
     line.check_whole()
     _check_beginning(line)
     return line
@@ -311,9 +311,9 @@ def inspect_named(
         "calls_in_flight": [
             {**row, "next": _next(history.action(row["number"]))} for row in facts["calls_in_flight"]
         ],
-        "allow": list(line.born.allow),
-        "deny": list(line.born.deny),
-        "ask": list(line.born.ask),
+        "allow": list(line.terms.allow),
+        "deny": list(line.terms.deny),
+        "ask": list(line.terms.ask),
         "parent": f"{line.born.parent[0]}@{line.born.parent[1]}" if line.born.parent else None,
     }
 
