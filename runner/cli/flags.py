@@ -177,19 +177,26 @@ def snapshot_flags(function: Any) -> Any:
     )
 
 
+def ask_flag(function: Any) -> Any:
+    """
+    `--ask`.
+    """
+    return flag(
+        "--ask",
+        multiple=True,
+        metavar="CAP[:SELECTOR]",
+        section=_GRANTS,
+        help="Of a named instance: a person approves each such call first. Repeatable.",
+    )(function)
+
+
 def naming_flags(function: Any) -> Any:
     """
     What makes a named instance: `--as` and `--ask`.
     """
     return _apply(
         function,
-        flag(
-            "--ask",
-            multiple=True,
-            metavar="CAP[:SELECTOR]",
-            section=_GRANTS,
-            help="Of a named instance: a person approves each such call first. Repeatable.",
-        ),
+        ask_flag,
         flag(
             "--as",
             metavar="NAME",
@@ -224,9 +231,9 @@ def state_flag(function: Any) -> Any:
     )(function)
 
 
-def life_flags(function: Any) -> Any:
+def state_flags(function: Any) -> Any:
     """
-    How a named instance goes on: `--state`, `--max-state`, `--checkpoint` and `--no-input`.
+    `--state` and `--max-state`.
     """
     return _apply(
         function,
@@ -239,6 +246,16 @@ def life_flags(function: Any) -> Any:
             help="The most that the state directory's database may have; beyond it nothing more is kept, and "
             "the command fails.  [default: no bound]",
         ),
+    )
+
+
+def life_flags(function: Any) -> Any:
+    """
+    How a named instance goes on: `--state`, `--max-state`, `--checkpoint` and `--no-input`.
+    """
+    return _apply(
+        function,
+        state_flags,
         flag(
             "--checkpoint",
             type=CHECKPOINT,

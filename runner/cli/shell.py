@@ -130,6 +130,13 @@ class Wiring(Protocol):
         A second one from the same point.
         """
 
+    def upgrade_named(
+        self, name: str, path: Path, options: choices.Options, ask: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """
+        Let one go on under another agent.
+        """
+
     def stop_named(self, name: str, *, state: Path | None = None) -> dict[str, Any]:
         """
         Stop one.

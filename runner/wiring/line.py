@@ -12,11 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from runner import codec
 from runner.digest import digest as file_digest
 from runner.digest import show
 from runner.errors import InstanceUnknown, JournalCorrupt, SnapshotCorrupt, SnapshotIncompatible
 from runner.journal import StateDirectory
-from runner.journal.records import Born, SnapshotTaken, Upgraded, Woken
+from runner.journal.records import Born, Delivery, Slice, SnapshotTaken, Upgraded, Woken
+from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage, unpack
@@ -216,6 +218,7 @@ class Past:
         """
         try:
             if isinstance(record, Upgraded):
+                _check_upgrade(self.line, seq)
                 self._go_over(seq, record)
             self.fold.take([(seq, record)])
             self.held_fold.note(seq, record)
@@ -397,6 +400,37 @@ def _prepare_as(host: Host, packed: bytes, terms: Born | Upgraded, name: str, se
         if expected != found:
             raise SnapshotIncompatible(what, show(expected), show(found))
     return prepared
+
+
+def _check_upgrade(line: Line, seq: int) -> None:
+    """
+    See that the old module was asked, and that the new one is given what it said. A line may be cut off then.
+
+    Raises:
+        JournalCorrupt: If not.
+    """
+    asked, gave = line.records[max(seq - 2, 0) : seq] if seq > 1 else (None, None)
+    is_asked = isinstance(asked, Delivery) and asked.kind == DeliveryKind.HAND_OVER
+    if not is_asked or not isinstance(gave, Slice) or gave.reply is None or not gave.reply[0]:
+        raise JournalCorrupt(line.name, seq, "an upgrade to which nothing was handed over")
+    given = line.records[seq + 1] if seq + 1 < len(line.records) else None
+    if given is None:
+        return
+    state = codec.decode(gave.reply[1])
+    if (
+        not isinstance(given, Delivery)
+        or given.kind != DeliveryKind.UPGRADE
+        or not _holds(given.payload, state)
+    ):
+        raise JournalCorrupt(line.name, seq + 1, "not what was handed over to the upgrade before it")
+
+
+def _holds(payload: bytes, state: Value) -> bool:
+    value = codec.decode(payload)
+    # By their bytes: to Python 1, 1.0 and true are the same.
+    return (
+        isinstance(value, dict) and "state" in value and codec.encode(value["state"]) == codec.encode(state)
+    )
 
 
 def _ignore(line: object) -> None:

@@ -38,6 +38,7 @@ from runner.snapshot import write as write_snapshot
 from runner.wiring.line import ORIGIN, Memo, journal_of, line_of
 from runner.wiring.named import born_of
 from runner.wiring.thaw import SEED_BYTES, describe_restore
+from runner.wiring.upgrading import FINISH, Rules, hand_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from runner.wiring.host import Host
     from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
-    from runner.wiring.prepare import Prepared
+    from runner.wiring.thaw import Agents
 
 _BEFORE: Final = "before"
 """
@@ -208,7 +209,7 @@ def adopt_snapshot(
     name: str,
     snapshot: Snapshot,
     part: HostPart,
-    prepared: Prepared,
+    agents: Agents,
     *,
     options: Options,
     ask: tuple[str, ...],
@@ -220,17 +221,21 @@ def adopt_snapshot(
         state: Where it will live.
         host: Counts how often the snapshot was restored here.
         name: Its name.
-        snapshot: Read and checked to be of `prepared`.
+        snapshot: Read and checked to be of `agents.own`.
         part: What the host held for it.
-        prepared: Its agent, under the operator's grants and limits.
+        agents: Its agent, under the operator's grants and limits, and the one that takes over from it.
         options: Grants, limits, and whether the old stream of randomness goes on.
         ask: What a person must approve at each call.
 
     Raises:
-        RunnerError: If the name is taken or none, or the snapshot does not fit the limits.
+        RunnerError: If the name is taken or none, the snapshot does not fit the limits, or the other agent
+            does not take over.
     """
+    prepared = agents.own
     # Whether it fits the limits is found out before anything is written.
-    Machine.thaw(prepared.program, prepared.image, prepared.limits, snapshot.state)
+    machine = Machine.thaw(
+        prepared.program, prepared.image, prepared.limits, snapshot.state, keeps_snapshots=True
+    )
     restored = describe_restore(host, snapshot, deterministic=options.deterministic)
     woken = Woken(
         count=restored.count,
@@ -248,7 +253,17 @@ def adopt_snapshot(
     known = _without_grants(part.history, snapshot.state, Gate(prepared.grants, ask))
     memo = Memo(1, snapshot.state, {**snapshot.host, "answers": [], "history": []}, snapshot.memory_digest)
     born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
-    _create(state, name, born, [prepared.packed], memo, [*known, *over, woken])
+    past = [*known, *over, woken]
+    packages = [prepared.packed]
+    if agents.heir is not None:
+        machine.begin_life(restored, woken.entropy or None)
+        rules = Rules(options.allow, options.deny, ask)
+        heir = hand_on(
+            host, machine, prepared, agents.heir, rules, options=options, name="the snapshot", rest=FINISH
+        )
+        past += heir.records
+        packages.append(agents.heir.packed)
+    _create(state, name, born, packages, memo, past)
 
 
 def _operations(state: MachineState) -> dict[int, str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -34,17 +34,20 @@ from runner.kernel.abi import DeliveryKind
 from runner.kernel.state import LastSnapshot
 from runner.package.agent import AgentPackage
 from runner.policy.gate import Gate
+from runner.policy.grants import Grants
 from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.session import Session, wall_clock_ms
 from runner.wiring.line import Past, fold, journal_of, line_of
 from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.thaw import SEED_BYTES
+from runner.wiring.upgrading import Rules, bounds_of_successor, hand_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.journal import Journal
     from runner.journal.records import Record, Ruling, Verdict
+    from runner.kernel.machine import Machine
     from runner.providers.scripted import ScriptedProvider
     from runner.session.effects import Handlers
     from runner.wiring.host import Host
@@ -77,6 +80,15 @@ class Life(Past):
             if isinstance(record, Delivery) and record.kind == DeliveryKind.RESTORE:
                 return False
         return False
+
+    def go_on_as(self, prepared: Prepared, machine: Machine, records: Sequence[Record]) -> None:
+        """
+        Take in an upgrade that has been written down.
+        """
+        agents = (*self.line.agents, prepared.packed)
+        self.line = replace(self.line, agents=agents, records=[*self.line.records, *records])
+        self.prepared, self.fold.machine = prepared, machine
+        self.fold.position += len(records)
 
 
 class Writer:
@@ -279,6 +291,47 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
         yield session
     if writer.since_snapshot >= _LEAVING_RECORDS:
         writer.take_snapshot("leaving")
+
+
+def upgrade_life(
+    life: Life,
+    package: AgentPackage,
+    rules: Rules,
+    options: Options,
+    append: Callable[[Sequence[Record], Sequence[bytes]], object] | None = None,
+) -> int:
+    """
+    Let an instance go on under another agent, to which the one that it has hands over what it knows.
+
+    Args:
+        life: Open for writing; it is the new one afterwards.
+        package: The other agent.
+        rules: What the operator adds to those that hold.
+        options: Bounds that they choose now, the cache, and what takes log lines.
+        append: What to write through in place of the journal, for a test.
+
+    Returns:
+        Fuel that it took.
+
+    Raises:
+        UsageError: If it is in the middle of something, or has this agent already.
+        SnapshotIncompatible: If one of the two agents has nothing for upgrades.
+        RunnerError: Why the new agent was refused, or one of them failed; the instance is as it was, and
+            `life` of no use any more.
+    """
+    old, terms, name = life.prepared, life.line.terms, life.name
+    rules = Rules(terms.allow, terms.deny, terms.ask).and_also(rules)
+    Gate(Grants.parse(rules.allow, rules.deny), rules.ask)
+    bounds = bounds_of_successor(old, options)
+    chosen = replace(options, allow=rules.allow, deny=rules.deny, limits=bounds)
+    new = prepare_under(life.host, package, chosen)
+    rest = f"finish it first: runner resume {name}; what waits for a person: runner approvals {name}"
+    successor = hand_on(life.host, life.machine, old, new, rules, options=options, name=name, rest=rest)
+    (append or life.journal.append)(successor.records, [new.packed])
+    life.go_on_as(new, successor.machine, successor.records)
+    # So that opening it need not go through its life under another module.
+    Writer(life).take_snapshot("upgrade")
+    return successor.fuel
 
 
 def _is_due(writer: Writer, options: Options) -> bool:
