@@ -485,7 +485,9 @@ def test_replay_prints_slices_up_to_where_it_differs(command: Any, wiring: Any) 
     done = SimpleNamespace(name="rex", rows=rows, records=3, memory_digest="sha256:aa", failure=None)
     wiring.answer = lambda: done
     assert command("replay", "rex", "--to", "2") == (0, "seq  memory digest\n2    sha256:aa\n", "")
-    assert wiring.asked == [("replay", "rex", {"to": 2, "state": None})]
+    assert wiring.asked == [("replay", "rex", {"to": 2, "limits": {}, "state": None})]
+    assert command("replay", "rex", "--max-memory", "1GiB", "-W", "reply_bytes=2MiB").code == 0
+    assert wiring.asked[-1][-1]["limits"] == {"memory_bytes": 1 << 30, "reply_bytes": 2 << 20}
     assert json.loads(command("replay", "rex", "--json").stdout)["result"]["rows"] == rows
     done.failure = Nondeterminism(2, "digest", "a", "b")
     code, stdout, stderr = command("replay", "rex")
@@ -501,7 +503,7 @@ def test_verify_and_gc_show_facts(command: Any, wiring: Any) -> None:
     """
     wiring.answer = lambda: {"slices": 2}
     for verb, arguments, asked in [
-        ("verify", ("rex",), ("verify", "rex", {"state": None})),
+        ("verify", ("rex",), ("verify", "rex", {"limits": {}, "state": None})),
         ("gc", ("--keep", "2"), ("collect_garbage", 2, {"state": None})),
     ]:
         wiring.asked.clear()
