@@ -88,7 +88,10 @@ class Life(Past):
         agents = (*self.line.agents, prepared.packed)
         self.line = replace(self.line, agents=agents, records=[*self.line.records, *records])
         self.prepared, self.fold.machine = prepared, machine
-        self.fold.position += len(records)
+        for record in records:
+            self.fold.history.note(record)
+            self.held_fold.note(self.fold.position, record)
+            self.fold.position += 1
 
 
 class Writer:

@@ -40,6 +40,7 @@ from runner.wiring import (
     export_journal,
     fork_named,
     inspect_named,
+    inspect_path,
     list_instances,
     remove_named,
     replay,
@@ -397,6 +398,8 @@ def test_calls_made_while_taking_over_are_the_new_agents_own(
 ):
     """They are ruled on and made when the instance goes on."""
     body = "(drop (call $chat (i32.const 4) (i32.const 1))) (call $null (local.get $n))"
+    assert not inspect_path(GUESTS / "hello", cache)["upgrades"]
+    assert inspect_path(TWO, cache)["upgrades"]
     upgrade_named("tally", agent_of(body, imports=CHAT), options())
     [call] = inspect_named("tally", state=tally, cache=cache)["calls_in_flight"]
     assert (call["number"], call["next"]) == (1, "policy rules")
