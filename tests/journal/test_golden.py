@@ -312,5 +312,29 @@ def test_a_damaged_instance_does_not_keep_the_others_from_being_upgraded(root: P
         state.open("counter", write=False)
 
 
+@pytest.mark.parametrize("standing", [b"", b"\x01", b"\xa0", b"\xa1\x6dupdated_at_ms\x20"])
+def test_a_standing_that_says_nothing_is_made_anew_all_the_same(root: Path, standing: bytes) -> None:
+    """
+    As far as its records can be read, and as if it had last been written to when it was born.
+    """
+    root.mkdir(mode=0o700)
+    connection = sqlite3.connect(root / "state.db")
+    connection.executescript((GOLDEN / "v1.sql").read_text(encoding="ascii"))
+    key, name, agent, position, chain = connection.execute(
+        "SELECT id, name, agent, position, chain FROM instances WHERE id = 2"
+    ).fetchone()
+    seal = digest(b"runner instance 1\n" + codec.encode([name, agent, position, chain, standing]))
+    connection.execute("UPDATE instances SET standing = ?, seal = ? WHERE id = ?", (standing, seal, key))
+    connection.execute("DELETE FROM records WHERE instance = 2 AND seq = 4")
+    connection.execute("UPDATE snapshots SET seal = x'00' WHERE position = 1")
+    connection.commit()
+    connection.close()
+    with StateDirectory(root) as state:
+        row = next(row for row in state.names() if row.name == "frage-u")
+        assert (row.status, row.updated_at_ms) == ("idle", BORN.at_ms)
+        with state.open("frage-u", write=False) as journal, pytest.raises(JournalCorrupt, match="record 4"):
+            list(journal.read())
+
+
 def _rows(connection: sqlite3.Connection, sql: str) -> list[tuple[Any, ...]]:
     return connection.execute(sql).fetchall()

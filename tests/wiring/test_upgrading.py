@@ -305,6 +305,17 @@ def test_an_agent_that_fails_to_hand_over_keeps_its_instance(options: OptionsFor
         assert send(name, "two", options()).result is None
 
 
+def test_what_both_log_is_told(options: OptionsFor, agent_of: AgentOf):
+    """As in any other delivery."""
+    log = '(import "agent" "log" (func $log (param i32 i32 i32) (result i32)))'
+    body = "(drop (call $log (local.get $kind) (i32.const 1) (i32.const 3))) (call $null (local.get $n))"
+    run_named(agent_of(body, imports=log), "loud", "one", options())
+    lines: list[str] = []
+    chosen = options(on_log=lambda line: lines.append(line.message))
+    upgrade_named("loud", agent_of(f"{body} (nop)", imports=log), chosen)
+    assert lines == ["no", "no"]
+
+
 def test_what_is_handed_over_must_fit(options: OptionsFor, agent_of: AgentOf, state: Path):
     """As deep as a payload may be, it is too deep inside another."""
     deepest = "".join(
