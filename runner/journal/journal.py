@@ -6,6 +6,7 @@ The order is that of sequence numbers, contiguous from 0. No clock has a say in 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -74,12 +75,16 @@ class Journal:
         """
         return self._entry.tail.position
 
-    def append(self, records: Sequence[Record]) -> int:
+    def append(self, records: Sequence[Record], packages: Sequence[bytes] = ()) -> int:
         """
         Write records as one: all or none. They are durable when this returns.
 
         After a failure nothing can be appended any more: what was meant to be on record is not, or nobody
         knows. Open the instance again and go on from what is there.
+
+        Args:
+            records: What happened.
+            packages: For each upgrade among them the package that it leads to, in order; kept with them.
 
         Returns:
             The position after them.
@@ -94,7 +99,7 @@ class Journal:
             if not records:
                 return self.position
             try:
-                self._append(records)
+                self._append(records, packages)
             except BaseException as error:
                 self._poison = error.message if isinstance(error, RunnerError) else repr(error)
                 raise
@@ -196,15 +201,19 @@ class Journal:
         if self._poison is not None:
             raise JournalPoisoned(self.name, self._poison)
 
-    def _append(self, records: Sequence[Record]) -> None:
+    def _append(self, records: Sequence[Record], packages: Sequence[bytes]) -> None:
         entry = self._entry
         if any(isinstance(record, Born) for record in records):
             raise InternalError(f"journal of {self.name} has its birth already")
         rows = extend(entry.tail, [wire.encode(record) for record in records])
         standing = entry.standing.after(records, self._now_ms())
-        self._entry = self._database.write(
-            lambda connection: instances.extend(connection, entry, standing, rows)
-        )
+
+        def work(connection: sqlite3.Connection) -> Entry:
+            extended = instances.extend(connection, entry, standing, rows)
+            instances.note_upgrades(connection, entry.id, rows, records, packages)
+            return extended
+
+        self._entry = self._database.write(work)
 
     def _refreshed(self) -> Entry:
         """

@@ -4,6 +4,7 @@ A session: deliveries in, outcomes out, for one instance.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import deque
@@ -179,9 +180,19 @@ class Session:
                 raise self._ended_by
             return suppressed
         finally:
+            await self._settle_up()
             for pending in (self._open, *self._queue):
                 if pending is not None:
                     pending.done.set()
+
+    async def _settle_up(self) -> None:
+        """
+        Leave no outcome unwritten, whatever ends the session. If it can't be written the effect is made
+        again, as if the process had died here; whoever writes next will be told why.
+        """
+        if self._ended_by is None and self._chronicle.owes:
+            with anyio.CancelScope(shield=True), contextlib.suppress(RunnerError):
+                await anyio.to_thread.run_sync(self._chronicle.settle_up)
 
     # -- for the owner ------------------------------------------------------------------------
 

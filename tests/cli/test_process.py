@@ -18,6 +18,7 @@ from typing import Final
 import click
 import pytest
 
+from runner.build.engines.store import ENGINES_VARIABLE
 from runner.cli.app import VERBS, app
 from runner.cli.command import Verb
 
@@ -30,10 +31,14 @@ Process = Callable[..., subprocess.CompletedProcess[bytes]]
 @pytest.fixture
 def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> dict[str, str]:
     """
-    The environment of a command: no variable of ours, compiled code kept for this run of the tests, named
-    instances for this test.
+    The environment of a command: no variable of ours but for the engines, compiled code kept for this run of
+    the tests, named instances for this test.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RUNNER_")}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("RUNNER_") or name == ENGINES_VARIABLE
+    }
     cache = tmp_path_factory.getbasetemp() / "cli-cache"
     state = tmp_path / "state"
     return kept | {"XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
@@ -354,7 +359,9 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "state"
 
 
-@pytest.mark.parametrize("verb", list(VERBS))
+@pytest.mark.parametrize(
+    "verb", [pytest.param(verb, marks=[pytest.mark.js] if verb == "test" else []) for verb in VERBS]
+)
 @pytest.mark.c
 def test_the_examples_of_every_verb_run(
     verb: str, environment: dict[str, str], tmp_path: Path, lives: Path

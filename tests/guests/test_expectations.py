@@ -55,12 +55,22 @@ class Case:
         return f"{self.folder.name}: {self.content['name']}"
 
 
+def _marks(folder: Path) -> list[pytest.MarkDecorator]:
+    """
+    What a guest needs before it can be loaded.
+    """
+    language = tomllib.loads((folder / "agent.toml").read_text())["language"]
+    if language in {"js", "python"}:
+        return [getattr(pytest.mark, language)]
+    return [pytest.mark.c] if folder.name in NEEDS_COMPILER else []
+
+
 def _cases() -> list[Any]:
     found = []
     for path in sorted(GUESTS.glob("*/expect.toml")):
         for content in tomllib.loads(path.read_text())["case"]:
             case = Case(path.parent, content)
-            marks = [pytest.mark.c] if path.parent.name in NEEDS_COMPILER else []
+            marks = _marks(path.parent)
             found.append(pytest.param(case, id=case.package_name, marks=marks))
     return found
 
@@ -160,10 +170,7 @@ _EXAMPLES = [path.parent for path in sorted(GUESTS.glob("*/agent.toml")) if "hos
 
 @pytest.mark.parametrize(
     "folder",
-    [
-        pytest.param(path, id=path.name, marks=[pytest.mark.c] if path.name in NEEDS_COMPILER else [])
-        for path in _EXAMPLES
-    ],
+    [pytest.param(path, id=path.name, marks=_marks(path)) for path in _EXAMPLES],
 )
 def test_an_example_has_nothing_to_say_to_being_told_of_its_restore(host: Host, folder: Path):
     """A failure then would fail the restore."""
