@@ -249,3 +249,25 @@ def test_an_agents_memory_is_the_same_on_every_machine(js: Interpreter, engine_j
     here, there = js.load(MAPS).instance(), Interpreter(engine_js, target="pulley64").load(MAPS).instance()
     assert [here.message(n) for n in range(20)] == [there.message(n) for n in range(20)]
     assert here.machine.digest() == there.machine.digest()
+
+
+def test_circles_are_collected(js: Interpreter) -> None:
+    """
+    Also such as refer to what the image holds; memory does not grow.
+    """
+    living = js.load("""
+    const helper = (x) => x;
+    class Node {
+      self = this;
+      f = () => helper(this);
+      list = [this, helper];
+    }
+    export const run = () => {
+      let last;
+      for (let i = 0; i < 5000; i++) last = new Node();
+      return last.f() === last && last.list[1](7);
+    };
+    """).instance()
+    for _ in range(30):
+        assert living.message() == 7
+    assert living.machine.memory_bytes < 16 * 1024 * 1024

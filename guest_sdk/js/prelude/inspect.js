@@ -10,7 +10,7 @@ import {
 const DEPTH = 2;
 const ITEMS = 100;
 const STRING_CHARS = 10_000;
-const LINE_CHARS = 72;
+const LINE_CHARS = 69;
 
 const ESCAPES = { __proto__: null, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\\": "\\\\" };
 
@@ -157,7 +157,7 @@ class Inspector {
       const extra = this.entries(array, level, (key) => typeof key === "symbol" || !/^(\d+|length)$/.test(key));
       for (let i = 0; i < extra.length; i++) arrayPush(entries, extra[i]);
     }
-    return prefix + layOut(entries, "[", "]", level, true);
+    return prefix + layOut(entries, "[", "]", level);
   }
 
   map(map, level) {
@@ -219,15 +219,15 @@ function functionText(f) {
 }
 
 // One line if it is short, else a line for each entry.
-function layOut(entries, open, close, level, isList) {
+function layOut(entries, open, close, level) {
   if (entries.length === 0) return open + close;
-  let size = entries.length;
+  let size = entries.length * 2;
   let broken = false;
   for (let i = 0; i < entries.length; i++) {
     size += entries[i].length;
     broken ||= indexOf(entries[i], "\n") >= 0;
   }
-  if (!broken && size + level * 2 <= LINE_CHARS && (isList !== true || entries.length <= 6 || size <= LINE_CHARS)) {
+  if (!broken && size + level * 2 <= LINE_CHARS) {
     return `${open} ${arrayJoin(entries, ", ")} ${close}`;
   }
   const indent = repeat("  ", level + 1);
