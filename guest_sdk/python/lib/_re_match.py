@@ -160,8 +160,8 @@ class Runner:
     def fresh(self):
         return [-1] * (self._size + self._marks)
 
-    def run(self, code, at, saved, whole=False):
-        """The end of a match that begins here, or -1; what it captured is in `saved`."""
+    def run(self, code, at, saved, whole=False, least_end=-1):
+        """The end of a match that begins here and ends at `least_end` or later, or -1; what it captured is in `saved`."""
         text, end, first_mark = self.text, self.end, self._size
         # Choices: (place, position). Undone on the way back: (-1 - slot, old value). More of a run: see RUN.
         stack = []
@@ -224,7 +224,7 @@ class Runner:
                 saved[slot] = at
                 place += 1
             elif kind == MATCH:
-                if not whole or at == end:
+                if at >= least_end and (not whole or at == end):
                     self.steps = steps
                     return at
                 failed = True

@@ -289,7 +289,7 @@ class Parser:
         if self._take("P="):
             name = self._name(")")
             if name not in self.names:
-                raise self._error("unknown group name {!r}".format(name), start)
+                raise self._error("unknown group name {!r}".format(name), start + 4)
             return ("back", self.names[name], flags & I)
         if self._take("#"):
             end = self.text.find(")", self.at)

@@ -30,6 +30,32 @@ NEVER = False
 # Whatever the author has made of the name.
 classmethod = classmethod
 
+# Objects that stand for a class which is finished: see `enum`.
+_stand_ins = {}
+
+
+def stand_in(cls, made):
+    _stand_ins[cls] = made
+
+
+def type_of(value):
+    """`type(value)`."""
+    cls = type(value)
+    return _stand_ins[cls] if cls in _stand_ins else cls
+
+
+class classmethod_:
+    """A class method of an enumeration: its class is what the enumeration's name stands for."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def bound(self, cls):
+        return lambda *args, **keywords: self._function(cls, *args, **keywords)
+
+    def __get__(self, value, owner):
+        return self.bound(getattr(owner, "_facade_", owner))
+
 _NoneType = type(None)
 
 
@@ -114,6 +140,10 @@ def isinstance_(value, cls):
         return False
     if cls is int:
         return isinstance(value, (int, bool))
+    if cls is type:
+        return isinstance(value, type) or hasattr(value, "_real_")
+    if not isinstance(cls, type):
+        cls = getattr(cls, "_real_", cls)
     check = _check_of(cls)
     return isinstance(value, cls) if check is None else isinstance(value, cls) or check(value)
 
@@ -124,6 +154,7 @@ def issubclass_(cls, parent):
             if issubclass_(cls, one):
                 return True
         return False
+    cls, parent = getattr(cls, "_real_", cls), getattr(parent, "_real_", parent)
     return issubclass(cls, parent) or (cls is bool and parent is int)
 
 
@@ -191,6 +222,9 @@ def finish(names, annotations=(), **keywords):
         if annotations:
             cls.__annotations__ = dict(annotations)
         own = cls.__dict__
+        if "__repr__" in own and "__str__" not in own and issubclass(cls, _OWN_VALUE):
+            # The engine would show the built-in value inside.
+            cls.__str__ = own["__repr__"]
         for name in names:
             value = own.get(name)
             tell = getattr(type(value), "__set_name__", None)

@@ -1,33 +1,81 @@
-# Enumerations. A finished class with members gets a metaclass of ours, which makes it iterable and callable.
+# Enumerations. The engine has no metaclasses, so an object stands in for a finished class.
+
+from _rt import classmethod_, stand_in
 
 
 class auto:
-    pass
+    """A value that is given when the class is finished; until then, operations with it are only noted."""
+
+    value = None
+
+    def _number(self):
+        return self.value
+
+    def __or__(self, other):
+        return _Noted(lambda one, two: one | two, self, other)
+
+    def __and__(self, other):
+        return _Noted(lambda one, two: one & two, self, other)
+
+    def __xor__(self, other):
+        return _Noted(lambda one, two: one ^ two, self, other)
+
+    __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
 
 
-class EnumType(type):
-    def __iter__(cls):
-        return iter([cls._member_map_[name] for name in cls._member_names_])
+class _Noted(auto):
+    def __init__(self, operation, one, other):
+        self._operation = operation
+        self._one = one
+        self._other = other
 
-    def __len__(cls):
-        return len(cls._member_names_)
+    def _number(self):
+        return self._operation(_settled(self._one), _settled(self._other))
 
-    def __contains__(cls, value):
-        if isinstance(value, cls._plain_):
-            return True
-        return value in [member._value_ for member in cls._member_map_.values()]
 
-    def __getitem__(cls, name):
-        return cls._member_map_[name]
+def _settled(value):
+    return value._number() if isinstance(value, auto) else value
 
-    def __call__(cls, value):
-        return cls._lookup_(cls, value)
 
-    def __bool__(cls):
+class EnumType:
+    """What the name of an enumeration stands for: it can be iterated and called, which the engine's classes can't."""
+
+    def __init__(self, real):
+        self._real_ = real
+        self.__members__ = real._member_map_
+
+    def __getattr__(self, name):
+        value = getattr(self._real_, name)
+        return value.bound(self) if isinstance(value, classmethod_) else value
+
+    def __iter__(self):
+        return iter([self._real_._member_map_[name] for name in self._real_._member_names_])
+
+    def __reversed__(self):
+        return reversed(list(self))
+
+    def __len__(self):
+        return len(self._real_._member_names_)
+
+    def __bool__(self):
         return True
 
-    def __repr__(cls):
-        return "<enum '{}'>".format(cls.__name__)
+    def __contains__(self, value):
+        if isinstance(value, self._real_):
+            return True
+        return value in [member._value_ for member in self._real_._member_map_.values()]
+
+    def __getitem__(self, name):
+        return self._real_._member_map_[name]
+
+    def __call__(self, value):
+        return self._real_._lookup_(self, value)
+
+    def __hash__(self):
+        return id(self)
+
+    def __repr__(self):
+        return "<enum '{}'>".format(self._real_.__name__)
 
 
 EnumMeta = EnumType
@@ -97,7 +145,7 @@ class Enum:
 
 def _is_member(cls, name):
     value = cls.__dict__[name]
-    if name[:1] == "_" or isinstance(value, (property, classmethod, staticmethod)):
+    if name[:1] == "_" or isinstance(value, (property, classmethod, classmethod_, staticmethod)):
         return False
     if isinstance(value, nonmember):
         return False
@@ -118,61 +166,50 @@ def _finished(cls, names):
     for name in names:
         value = space.pop(name)
         last = list(values.values())
-        if isinstance(value, auto):
-            value = generate(name, 1, len(last), last)
+        if isinstance(value, _Noted):
+            value = value._number()
+        elif isinstance(value, auto):
+            value.value = generate(name, 1, len(last), last)
+            value = value.value
         elif isinstance(value, tuple):
             made = []
             for part in value:
                 made.append(generate(name, 1, len(last), last) if isinstance(part, auto) else part)
             value = tuple(made)
         values[name] = value
-    for name in list(space):
-        if isinstance(space[name], nonmember):
-            space[name] = space[name].value
-    if "__new__" in space:
-        raise TypeError("an enumeration with __new__ is not available to an agent: give it __init__")
-    # Members come to be without their class's `__init__`, which is called with their values afterwards.
-    space["__init__"] = _no_init
-    made = EnumType(cls.__name__, cls.__bases__, space)
-    made._plain_ = made
-    made._member_map_ = {}
-    made._member_names_ = []
-    made.__members__ = made._member_map_
+    for name, value in space.items():
+        if isinstance(value, nonmember):
+            setattr(cls, name, value.value)
+    cls._member_map_ = {}
+    cls._member_names_ = []
+    made = cls._facade_ = EnumType(cls)
+    stand_in(cls, made)
     for name in names:
-        _add(made, cls, name, values[name])
+        _add(cls, name, values[name])
     return made
 
 
-def _no_init(self, *args):
-    pass
-
-
-def _new(made):
-    # While the metaclass says nothing of calls, a call makes an instance.
-    call = EnumType.__call__
-    del EnumType.__call__
-    try:
-        return made()
-    finally:
-        EnumType.__call__ = call
-
-
-def _add(made, cls, name, value):
-    for known in made._member_map_.values():
-        if known._value_ == value and type(known._value_) is type(value):
+def _add(cls, name, value):
+    args = value if isinstance(value, tuple) else (value,)
+    if "__new__" in cls.__dict__:
+        member = cls.__new__(cls, *args)
+    else:
+        member = object.__new__(cls)
+    if not hasattr(member, "_value_"):
+        member._value_ = value
+    for known in cls._member_map_.values():
+        if known._value_ == member._value_ and type(known._value_) is type(member._value_):
             # An alias.
-            made._member_map_[name] = known
-            setattr(made, name, known)
+            cls._member_map_[name] = known
+            setattr(cls, name, known)
             return
-    member = _new(made)
-    object.__setattr__(member, "_value_", value)
-    object.__setattr__(member, "_name_", name)
+    member._name_ = name
     if cls.__init__ is not Enum.__init__:
-        cls.__init__(member, *(value if isinstance(value, tuple) else (value,)))
-    made._member_map_[name] = member
-    if not made._is_flag_ or _is_one_bit(value):
-        made._member_names_.append(name)
-    setattr(made, name, member)
+        cls.__init__(member, *args)
+    cls._member_map_[name] = member
+    if not cls._is_flag_ or _is_one_bit(member._value_):
+        cls._member_names_.append(name)
+    setattr(cls, name, member)
 
 
 def _is_one_bit(value):
@@ -336,27 +373,27 @@ class Flag(Enum):
 
     def __or__(self, other):
         value = self._other(other)
-        return NotImplemented if value is None else type(self)(self._value_ | value)
+        return NotImplemented if value is None else self._facade_(self._value_ | value)
 
     def __and__(self, other):
         value = self._other(other)
-        return NotImplemented if value is None else type(self)(self._value_ & value)
+        return NotImplemented if value is None else self._facade_(self._value_ & value)
 
     def __xor__(self, other):
         value = self._other(other)
-        return NotImplemented if value is None else type(self)(self._value_ ^ value)
+        return NotImplemented if value is None else self._facade_(self._value_ ^ value)
 
     def __invert__(self):
         known = 0
-        for member in type(self)._member_map_.values():
+        for member in self._member_map_.values():
             known |= member._value_
-        return type(self)(known & ~self._value_)
+        return self._facade_(known & ~self._value_)
 
     def __contains__(self, other):
         return other._value_ & self._value_ == other._value_
 
     def __iter__(self):
-        return iter([member for member in type(self) if member._value_ & self._value_])
+        return iter([member for member in self._facade_ if member._value_ & self._value_])
 
     def __len__(self):
         return len(list(iter(self)))
@@ -382,7 +419,7 @@ class Flag(Enum):
 
 
 def _combined(cls, value):
-    member = _new(cls)
+    member = object.__new__(cls._real_)
     member._value_ = value
     names = [one._name_ for one in cls if one._value_ & value]
     member._name_ = "|".join(names) or None

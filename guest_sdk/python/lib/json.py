@@ -221,7 +221,7 @@ def _quoted(text, ascii_only):
         if char in _SHORT:
             out.append(_SHORT[char])
         elif code < 32 or (ascii_only and 126 < code < 65536):
-            out.append("\\u%04x" % code if code != 127 else char)
+            out.append("\\u%04x" % code)
         elif ascii_only and code >= 65536:
             code -= 65536
             out.append("\\u%04x\\u%04x" % (0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF)))

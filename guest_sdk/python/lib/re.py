@@ -122,9 +122,9 @@ class Pattern:
         runner = Runner(text, end, self.groups, self._marks)
         return self._match(runner, string, pos, pos, end, whole)
 
-    def _match(self, runner, string, at, pos, end, whole=False):
+    def _match(self, runner, string, at, pos, end, whole=False, least=-1):
         saved = runner.fresh()
-        stop = runner.run(self._code, at, saved, whole)
+        stop = runner.run(self._code, at, saved, whole, least)
         if stop < 0:
             return None
         saved[0], saved[1] = at, stop
@@ -140,15 +140,15 @@ class Pattern:
         text, pos, end = self._begin(string, pos, endpos)
         return self._search(Runner(text, end, self.groups, self._marks), string, pos, pos, end)
 
-    def _search(self, runner, string, at, pos, end, not_empty_at=-1):
+    def _search(self, runner, string, at, pos, end, least=-1):
         prefix, text = self._prefix, runner.text
         while at <= end:
             if prefix:
                 at = text.find(prefix, at, end)
                 if at < 0:
                     return None
-            found = self._match(runner, string, at, pos, end)
-            if found is not None and not (at == not_empty_at and found.end() == at):
+            found = self._match(runner, string, at, pos, end, False, least)
+            if found is not None:
                 return found
             if self._anchored:
                 return None
@@ -158,15 +158,15 @@ class Pattern:
     def finditer(self, string, pos=0, endpos=None):
         text, pos, end = self._begin(string, pos, endpos)
         runner = Runner(text, end, self.groups, self._marks)
-        at, last = pos, -1
+        at, least = pos, -1
         while at <= end:
-            found = self._search(runner, string, at, pos, end, last)
+            found = self._search(runner, string, at, pos, end, least)
             if found is None:
                 return
             yield found
+            # After a match that was empty, the next one there may not be.
+            least = found.end() + 1 if found.end() == found.start() else -1
             at = found.end()
-            # After a match, none that is empty may begin where it ended.
-            last = at
 
     def findall(self, string, pos=0, endpos=None):
         empty = string[:0]

@@ -201,7 +201,7 @@ def namedtuple(typename, field_names, *, rename=False, defaults=None, module=Non
 def _named_tuple(typename, names, defaults, more):
     plain = _namedtuple(typename, names)
 
-    def new(cls, *args, **keywords):
+    def init(self, *args, **keywords):
         if len(args) > len(names):
             text = "{}.__new__() takes {} positional arguments but {} were given"
             raise TypeError(text.format(typename, len(names) + 1, len(args) + 1))
@@ -216,10 +216,10 @@ def _named_tuple(typename, names, defaults, more):
                 raise TypeError(text.format(typename, name))
         for name in keywords:
             raise TypeError("{}.__new__() got an unexpected keyword argument '{}'".format(typename, name))
-        return _instance(cls, values)
+        super(made, self).__init__(*values)
 
     space = {
-        "__new__": new,
+        "__init__": init,
         "_fields": names,
         "_field_defaults": defaults,
         "__match_args__": names,
@@ -227,14 +227,11 @@ def _named_tuple(typename, names, defaults, more):
         "_asdict": lambda self: dict(zip(names, self)),
         "_replace": _replaced,
         "__repr__": lambda self: _shown(self, names),
-        "__getnewargs__": lambda self: tuple(self),
+        "__str__": lambda self: _shown(self, names),
     }
     space.update(more)
-    return type(typename, (plain,), space)
-
-
-def _instance(cls, values):
-    return super(cls, cls).__new__(cls, *values)
+    made = type(typename, (plain,), space)
+    return made
 
 
 def _replaced(self, **changes):
@@ -281,6 +278,8 @@ class defaultdict(dict):
 
     def __repr__(self):
         return "defaultdict({!r}, {!r})".format(self.default_factory, dict(self.items()))
+
+    __str__ = __repr__
 
 
 class Counter(dict):
@@ -375,6 +374,8 @@ class Counter(dict):
             return "Counter()"
         pairs = ["{!r}: {!r}".format(key, count) for key, count in self.most_common()]
         return "Counter({" + ", ".join(pairs) + "})"
+
+    __str__ = __repr__
 
 
 class ChainMap:

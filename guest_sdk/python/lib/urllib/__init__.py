@@ -1,0 +1,1 @@
+# Addresses: see `urllib.parse`. Nothing here reaches a network.
