@@ -23,6 +23,7 @@ JSRuntime *engine_runtime;
 JSContext *engine_context;
 int32_t engine_open_delivery;
 uint32_t engine_calls_in_flight;
+bool engine_hands_over;
 
 int64_t engine_now_ms(void) { return engine_phase == ENGINE_LOADED ? runner_agent_now() : 0; }
 
@@ -274,6 +275,13 @@ void agent_start(void) {
 
 void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
   deliver(delivery, kind, size);
+  leave_no_trace();
+}
+
+void agent_upgrade(int32_t delivery, int32_t kind, uint32_t size) {
+  engine_hands_over = kind == RUNNER_KIND_HAND_OVER;
+  deliver(delivery, kind, size);
+  engine_hands_over = false;
   leave_no_trace();
 }
 

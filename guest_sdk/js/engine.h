@@ -27,6 +27,9 @@ bool engine_overran(void);
 /* The delivery that waits for its reply, or 0. */
 extern int32_t engine_open_delivery;
 
+/* Whether this slice hands the agent's state over to a successor. */
+extern bool engine_hands_over;
+
 /* How many calls wait for their answer. */
 extern uint32_t engine_calls_in_flight;
 

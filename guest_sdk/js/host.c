@@ -10,9 +10,10 @@
 
 /* --- Calls ------------------------------------------------------------------------------------------ */
 
-/* Nothing that an agent has asked for may be part of its image. */
+/* Nothing that an agent has asked for may be part of its image, and nobody would hear the answers to one that hands
+   over. */
 static int32_t ask(int operation, const void *request, uint32_t size) {
-  if (engine_phase != ENGINE_LOADED) return RUNNER_STATUS_UNSUPPORTED;
+  if (engine_phase != ENGINE_LOADED || engine_hands_over) return RUNNER_STATUS_UNSUPPORTED;
   switch (operation) {
 #define OPERATION(number, name) case number: return name(request, size);
 #include "operations.h"
@@ -101,10 +102,13 @@ static JSValue restored(ARGUMENTS) {
   return size > 0 ? engine_decode(context, told, (uint32_t)size) : JS_NULL;
 }
 
-/* The host does not tell of the snapshots that it takes. */
+/* Room for the reason, too, for which there is no snapshot. */
 static JSValue last_snapshot(ARGUMENTS) {
-  UNUSED, (void)arguments, (void)context;
-  return JS_NULL;
+  UNUSED, (void)arguments;
+  uint8_t told[4096];
+  if (engine_phase != ENGINE_LOADED) return JS_NULL;
+  int32_t size = runner_agent_last_snapshot(told, sizeof told);
+  return size > 0 ? engine_decode(context, told, (uint32_t)size) : JS_NULL;
 }
 
 static JSValue now(ARGUMENTS) {

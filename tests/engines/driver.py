@@ -187,13 +187,25 @@ class Agent:
     logs: list[LogLine]
 
     def instance(
-        self, *, entropy: bytes = bytes(32), limits: Limits | None = None, keeps_snapshots: bool = False
+        self,
+        *,
+        entropy: bytes = bytes(32),
+        limits: Limits | None = None,
+        keeps_snapshots: bool = False,
+        keeps_timers: bool = True,
     ) -> Living:
         """
         A new instance.
         """
         limits = limits or self.limits
-        machine = Machine(self.program, self.image, limits, entropy=entropy, keeps_snapshots=keeps_snapshots)
+        machine = Machine(
+            self.program,
+            self.image,
+            limits,
+            entropy=entropy,
+            keeps_snapshots=keeps_snapshots,
+            keeps_timers=keeps_timers,
+        )
         return Living(machine)
 
     def thaw(
@@ -216,6 +228,7 @@ class Agent:
             entropy=entropy,
             restored=restored,
             keeps_snapshots=keeps_snapshots,
+            keeps_timers=True,
         )
         return Living(machine)
 

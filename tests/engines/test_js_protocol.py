@@ -108,7 +108,8 @@ def test_each_kind_of_delivery_has_its_handler(js: Interpreter) -> None:
     """)
     assert agent.answer == {"handlers": ["message", "event", "tick", "restore"]}
     living = agent.instance()
-    words = [living.message(1, kind=kind)[1] for kind in DeliveryKind]
+    kinds = (DeliveryKind.MESSAGE, DeliveryKind.EVENT, DeliveryKind.TICK, DeliveryKind.RESTORE)
+    words = [living.message(1, kind=kind)[1] for kind in kinds]
     assert words == ["message", "event", "tick", "restore"]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from runner.kernel.abi import OPERATIONS, DeliveryKind, Status
 from runner.kernel.slice import LogLine
-from runner.kernel.state import Restored
-from tests.engines.driver import NOW_MS, Failed, Interpreter, Refusal, Request, value_of
+from runner.kernel.state import LastSnapshot, Restored
+from tests.engines.driver import NOW_MS, Failed, Interpreter, Living, Refusal, Request, value_of
 
 pytestmark = pytest.mark.js
 
@@ -365,6 +365,24 @@ def test_a_timer_of_no_time_is_none(js: Interpreter) -> None:
     assert living.message() == ["promise", "promise", "timer"]
 
 
+def test_a_host_that_does_not_stay_has_no_timers(js: Interpreter) -> None:
+    """
+    Which is an error where the timer is set, and has the word that would help.
+    """
+    living = js.load("""
+    export const run = (name) => {
+      const set = globalThis[name] ?? host[name];
+      return set === setTimeout || set === setInterval ? set(() => {}, 5) : set(5, "payload");
+    };
+    """).instance(keeps_timers=False)
+    names = {"setTimeout": "after", "schedule": "after", "every": "every", "setInterval": "every"}
+    for name, operation in names.items():
+        with pytest.raises(Failed) as caught:
+            living.message(name)
+        message = f"agent.{operation}: timers need a resident host (resident mode)"
+        assert (caught.value.data["kind"], caught.value.data["message"]) == ("unsupported", message)
+
+
 def test_an_error_in_a_timer_is_logged(js: Interpreter) -> None:
     """
     There is nobody else to tell.
@@ -432,6 +450,88 @@ def test_an_agent_knows_of_its_last_restore(js: Interpreter) -> None:
     told = {"count": 2, "generation": 5, "at_ms": NOW_MS}
     assert again.message(told, kind=DeliveryKind.RESTORE) is None
     assert again.message() == [{"count": 2, "generation": 5, "at": NOW_MS}, told]
+
+
+def test_an_agent_knows_what_became_of_its_last_snapshot(js: Interpreter) -> None:
+    """
+    Whether there is one, or why not.
+    """
+    living = js.load("export const run = () => host.lastSnapshot();").instance()
+    assert living.message() is None
+    living.machine.learn_snapshot(LastSnapshot(ok=True, size_bytes=77, at_ms=NOW_MS))
+    assert living.message() == {"ok": True, "bytes": 77, "at": NOW_MS, "error": None}
+    living.machine.learn_snapshot(LastSnapshot(ok=False, size_bytes=0, at_ms=NOW_MS, error="disk full"))
+    assert living.message() == {"ok": False, "bytes": 0, "at": NOW_MS, "error": "disk full"}
+
+
+OLD = """
+let count = 0;
+export default {
+  onMessage: () => ++count,
+  async onHandOver(info) { return { count, to: info.to_version, list: await Promise.all([1, 2]) }; },
+};
+"""
+NEW = """
+let count = 0;
+export const run = () => count;
+export function onTakeOver({ state, from_version }) {
+  count = state.count * 100;
+  return [from_version, state.list];
+}
+"""
+TO = {"to_agent": "a", "to_version": "2", "to_code": b"", "to_image": b""}
+FROM = {"from_agent": "a", "from_version": "1", "from_code": b"", "from_image": b""}
+
+
+def test_an_agent_hands_over_to_its_successor(js: Interpreter) -> None:
+    """
+    All that the one says reaches the other.
+    """
+    old, new = js.load(OLD), js.load(NEW)
+    assert old.answer == {"handlers": ["message", "hand_over"]}
+    assert new.answer == {"handlers": ["run", "take_over"]}
+    before = old.instance()
+    assert [before.message() for _ in range(2)] == [1, 2]
+    state = before.message(TO, kind=DeliveryKind.HAND_OVER)
+    assert state == {"count": 2, "to": "2", "list": [1, 2]}
+    after = Living(before.machine.upgraded(new.program, new.image, new.limits))
+    assert after.message({**FROM, "state": state}, kind=DeliveryKind.UPGRADE) == ["1", [1, 2]]
+    assert after.message() == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("", DeliveryKind.HAND_OVER, "TypeError: the agent has no onHandOver, so it can't be upgraded"),
+        ("", DeliveryKind.UPGRADE, "TypeError: the agent has no onTakeOver, so it can't take over"),
+        (
+            "export const onHandOver = () => host.tool.call('t');",
+            DeliveryKind.HAND_OVER,
+            "HostError: tool.call is not available here",
+        ),
+        (
+            "export const onHandOver = () => new Promise(() => {});",
+            DeliveryKind.HAND_OVER,
+            "Error: an agent is upgraded at once: it can't wait for anything meanwhile",
+        ),
+        (
+            "export const onTakeOver = () => host.tool.call('t');",
+            DeliveryKind.UPGRADE,
+            "Error: an agent is upgraded at once: it can't wait for anything meanwhile",
+        ),
+    ],
+)
+def test_an_upgrade_that_can_not_be_says_why(
+    js: Interpreter, text: str, kind: DeliveryKind, message: str
+) -> None:
+    """
+    And the agent lives on.
+    """
+    living = js.load(f"{text} export const run = () => 'still here';").instance()
+    with pytest.raises(Failed) as caught:
+        living.message(TO, kind=kind)
+    assert caught.value.message == message
+    assert living.message() == "still here"
 
 
 def test_the_clock_is_the_slices(js: Interpreter) -> None:

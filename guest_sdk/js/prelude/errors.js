@@ -19,6 +19,7 @@ Object.defineProperty(HostError.prototype, "name", {
   value: "HostError", writable: true, enumerable: false, configurable: true,
 });
 
+export const WAITS_TOO_LONG = "an agent is upgraded at once: it can't wait for anything meanwhile";
 export const WAITS_FOREVER = "the agent waits for something that will never come";
 
 // Why a request was refused on the spot.

@@ -4,13 +4,21 @@ import * as host from "runner:host";
 import "runner:globals";
 import { inFlight, receive } from "runner:calls";
 import { write } from "runner:console";
-import { WAITS_FOREVER, describe, logText } from "runner:errors";
-import { EVENT, LIMIT, MESSAGE, OK, RESTORE, TICK } from "runner:operations";
+import { WAITS_FOREVER, WAITS_TOO_LONG, describe, logText } from "runner:errors";
+import { EVENT, HAND_OVER, LIMIT, MESSAGE, OK, RESTORE, TAKE_OVER, TICK } from "runner:operations";
 import { MapClass, apply, arrayPush, arraySort, keys, mapGet, mapSet, promiseThen, PromiseClass } from "runner:primordials";
 import { setTickHandler, turn } from "runner:timers";
 
 const ERROR = 3;
-const WORDS = { __proto__: null, [MESSAGE]: "message", [EVENT]: "event", [TICK]: "tick", [RESTORE]: "restore" };
+const WORDS = {
+  __proto__: null, [MESSAGE]: "message", [EVENT]: "event", [TICK]: "tick", [RESTORE]: "restore", [HAND_OVER]: "hand_over",
+  [TAKE_OVER]: "take_over",
+};
+const MISSING = {
+  __proto__: null,
+  [HAND_OVER]: "the agent has no onHandOver, so it can't be upgraded",
+  [TAKE_OVER]: "the agent has no onTakeOver, so it can't take over",
+};
 
 // By the kind of delivery, what handles it.
 const handlers = { __proto__: null };
@@ -38,13 +46,17 @@ function findHandlers(entry) {
     handle(EVENT, "event", chosen.onEvent, chosen);
     handle(TICK, "tick", chosen.onTick, chosen);
     handle(RESTORE, "restore", chosen.onRestore, chosen);
+    handle(HAND_OVER, "hand_over", chosen.onHandOver, chosen);
+    handle(TAKE_OVER, "take_over", chosen.onTakeOver, chosen);
   }
+  handle(HAND_OVER, "hand_over", entry.onHandOver);
+  handle(TAKE_OVER, "take_over", entry.onTakeOver);
   handle(MESSAGE, "run", globalThis.run);
 }
 
 function wordsOf() {
   const words = [];
-  for (let kind = MESSAGE; kind <= RESTORE; kind++) if (handlers[kind]) arrayPush(words, handlers[kind].word);
+  for (let kind = MESSAGE; kind <= TAKE_OVER; kind++) if (handlers[kind]) arrayPush(words, handlers[kind].word);
   return words;
 }
 
@@ -67,7 +79,7 @@ export function loaded(entry, names, modules) {
   findHandlers(entry);
   if (modules) return { tests: testsOf(names, modules) };
   const words = wordsOf();
-  if (words.length === 0) throw new TypeError("agent does not define run(input)");
+  if (!handlers[MESSAGE] && !handlers[EVENT] && !handlers[TICK]) throw new TypeError("agent does not define run(input)");
   return { handlers: words };
 }
 
@@ -118,12 +130,12 @@ function invoke(kind, payload) {
   const handler = handlers[kind];
   if (handler) return apply(handler.f, handler.self, [payload]);
   if (kind === RESTORE) return null;
-  throw new TypeError(`no handler for '${WORDS[kind]}'`);
+  throw new TypeError(MISSING[kind] ?? `no handler for '${WORDS[kind]}'`);
 }
 
 // A kind that this engine has no word for is an event of a later host.
 export function deliver(kind, payload) {
-  const delivery = (open = {});
+  const delivery = (open = { kind });
   try {
     const result = invoke(kind in WORDS ? kind : EVENT, payload);
     const pending = promised(result);
@@ -148,7 +160,10 @@ export function endSlice(reasons) {
   if (reasons) {
     for (let i = 0; i < reasons.length; i++) write(ERROR, `uncaught in a promise: ${logText(reasons[i])}`);
   }
-  if (open && inFlight() === 0) failed(open, host.isStarved() ? null : new Error(WAITS_FOREVER));
+  if (!open) return;
+  const atOnce = open.kind === HAND_OVER || open.kind === TAKE_OVER;
+  if (!atOnce && inFlight() > 0) return;
+  failed(open, host.isStarved() ? null : new Error(atOnce ? WAITS_TOO_LONG : WAITS_FOREVER));
 }
 
 // Why an agent could not be loaded.

@@ -12,4 +12,4 @@ export const CHAT = 0, COMPLETE = 1, USAGE = 2, TOOL_CALL = 3, TOOL_LIST = 4, SA
 export const PART = 1, OK = 0, INVALID = -2, DENIED = -3, LIMIT = -4, UNSUPPORTED = -5;
 
 // Kinds of deliveries.
-export const MESSAGE = 1, EVENT = 2, TICK = 3, RESTORE = 4;
+export const MESSAGE = 1, EVENT = 2, TICK = 3, RESTORE = 4, HAND_OVER = 5, TAKE_OVER = 6;
