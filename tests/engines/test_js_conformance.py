@@ -24,6 +24,7 @@ export const run = (title) => outcome(programs[title]);
 # What the interpreter has wrong, by cause. `docs/javascript.md` tells it to authors.
 _WRONG = {
     "a string spread into an object literal leaves nothing there": {"spread of objects"},
+    "of several labels of one loop, `continue` knows the last": {"continue at the outer of two labels"},
 }
 
 

@@ -12,6 +12,7 @@ export const programs = {
   "closures in a loop of var": () => { const f = []; for (var i = 0; i < 3; i++) f.push(() => i); return f.map((g) => g()); },
   "labelled break": () => { let n = 0; outer: for (;;) { for (;;) { n++; if (n > 4) break outer; } } return n; },
   "labelled continue": () => { const r = []; outer: for (let i = 0; i < 3; i++) { for (let k = 0; k < 3; k++) { if (k === 1) continue outer; r.push([i, k]); } } return r; },
+  "continue at the outer of two labels": () => new Function("let n = 0; a: b: for (; n < 3; n++) continue a; return n;")(),
   "switch falls through": () => { const r = []; switch (2) { case 1: r.push(1); case 2: r.push(2); case 3: r.push(3); break; default: r.push(4); } return r; },
   "switch default in the middle": () => { const r = []; switch (9) { case 1: r.push(1); default: r.push("d"); case 2: r.push(2); } return r; },
   "switch compares strictly": () => { switch ("1") { case 1: return "number"; case "1": return "string"; } },
