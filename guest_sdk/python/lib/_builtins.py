@@ -130,6 +130,15 @@ def enumerate_(iterable, start=0):
     return enumerate(iterable, start)
 
 
+def reversed_(sequence):
+    own = getattr(sequence, "__reversed__", None)
+    if own is not None:
+        return own()
+    if isinstance(sequence, dict) or type(sequence).__name__ == "dict_view":
+        sequence = list(sequence)
+    return reversed(sequence)
+
+
 class _Slicer:
     def __getitem__(self, cut):
         return cut

@@ -58,6 +58,15 @@ def _meets(error, condition):
     return condition(error)
 
 
+def _leaves(error):
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    found = []
+    for one in error.exceptions:
+        found.extend(_leaves(one))
+    return found
+
+
 class Groups:
     """What the clauses of one `try … except*` have left of what was raised."""
 
@@ -66,6 +75,7 @@ class Groups:
         self._is_group = isinstance(caught, BaseExceptionGroup)
         self._left = caught
         self._raised = []
+        self._again = []
         self.matched = None
 
     def take(self, wanted):
@@ -82,15 +92,25 @@ class Groups:
 
     def raised(self, error):
         """A clause ended with this."""
-        self._raised.append(error)
+        if self._is_group and error is self.matched:
+            # What it took, as it was: it belongs with what is left.
+            self._again.append(error)
+        else:
+            self._raised.append(error)
 
     def finish(self):
         """Raise what is left, or nothing."""
+        left = self._left
+        if self._again:
+            leaves = []
+            for part in self._again + ([] if left is None else [left]):
+                leaves.extend(_leaves(part))
+            left = self._caught.subgroup(lambda error: any([error is leaf for leaf in leaves]))
         if not self._raised:
-            if self._left is not None:
-                raise self._left
+            if left is not None:
+                raise left
             return
-        errors = self._raised if self._left is None else self._raised + [self._left]
+        errors = self._raised if left is None else self._raised + [left]
         if len(errors) == 1:
             raise errors[0]
         raise ExceptionGroup("", errors)

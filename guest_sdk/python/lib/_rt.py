@@ -11,6 +11,7 @@ from _builtins import (
     iter_,
     pow_,
     print_,
+    reversed_,
     round_,
     slice_,
     str_,

@@ -10,7 +10,7 @@ def _bytes(value):
 def _error(text):
     import binascii
 
-    return getattr(binascii, "Error", ValueError)(text)
+    return binascii.Error(text)
 
 
 def b64encode(s, altchars=None):

@@ -1,8 +1,6 @@
-# The engine's digests, with `hexdigest`.
+# Digests: SHA-256 is the engine's, the others are in Python and slow.
 
-import uhashlib
-
-_SIZES = {"md5": (16, 64), "sha1": (20, 64), "sha256": (32, 64)}
+_SIZES = {"md5": (16, 64), "sha1": (20, 64), "sha256": (32, 64), "sha512": (64, 128)}
 
 algorithms_available = algorithms_guaranteed = set(_SIZES)
 
@@ -13,20 +11,28 @@ class _Hash:
             raise ValueError("unsupported hash type {}: an agent has {}".format(name, ", ".join(sorted(_SIZES))))
         self.name = name
         self.digest_size, self.block_size = _SIZES[name]
-        # The engine's digests end when they are read, so what they were made of is kept.
-        self._data = bytes(data)
+        # A digest may be read more than once, so what it is made of is kept.
+        self._parts = [bytes(data)]
 
     def update(self, data):
-        self._data += bytes(data)
+        self._parts.append(bytes(data))
 
     def digest(self):
-        return getattr(uhashlib, self.name)(self._data).digest()
+        data = b"".join(self._parts)
+        self._parts = [data]
+        if self.name == "sha256":
+            from uhashlib import sha256
+
+            return sha256(data).digest()
+        import _digests
+
+        return getattr(_digests, self.name)(data)
 
     def hexdigest(self):
         return "".join(["%02x" % byte for byte in self.digest()])
 
     def copy(self):
-        return _Hash(self.name, self._data)
+        return _Hash(self.name, b"".join(self._parts))
 
 
 def new(name, data=b"", **options):
@@ -43,3 +49,7 @@ def sha1(data=b"", **options):
 
 def sha256(data=b"", **options):
     return _Hash("sha256", data)
+
+
+def sha512(data=b"", **options):
+    return _Hash("sha512", data)

@@ -57,7 +57,12 @@ def harmonic_mean(data, weights=None):
         raise StatisticsError("harmonic mean does not support negative values")
     if any([value == 0 for value in values]):
         return 0
-    return _total(weights) / fsum([weight / value for value, weight in zip(values, weights)])
+    from fractions import Fraction
+
+    total = Fraction(0)
+    for value, weight in zip(values, weights):
+        total += Fraction(weight) / Fraction(value)
+    return float(Fraction(_total(weights)) / total)
 
 
 def median(data):

@@ -1,13 +1,9 @@
-# The text of exceptions. The engine keeps where an exception was with the exception itself.
+# The text of exceptions. The engine keeps where an exception was with the exception itself, so there are no
+# traceback objects: what takes one takes `None`.
 
-import io
 import sys
 
-
-def _text(error):
-    out = io.StringIO()
-    sys.print_exception(error, out)
-    return out.getvalue()
+from runner_errors import frames, stack, title
 
 
 def _of(args):
@@ -19,26 +15,16 @@ def _of(args):
 
 def format_exc(limit=None, chain=True):
     error = sys.exc_info()[1]
-    return "NoneType: None\n" if error is None else "".join(format_exception(error))
+    return "NoneType: None\n" if error is None else stack(error) + "\n"
 
 
 def format_exception(*args, **options):
-    error = _of(args)
-    lines = []
-    cause = getattr(error, "__cause__", None)
-    if cause is not None:
-        lines.extend(format_exception(cause))
-        lines.append("\nThe above exception was the direct cause of the following exception:\n\n")
-    lines.extend([line + "\n" for line in _text(error).rstrip("\n").split("\n")])
-    return lines
+    return [line + "\n" for line in stack(_of(args)).split("\n")]
 
 
 def format_exception_only(*args, **options):
     error = _of(args)
-    text = str(error)
-    name = type(error).__name__
-    lines = ["{}: {}\n".format(name, text) if text else name + "\n"]
-    return lines + [note + "\n" for note in getattr(error, "__notes__", None) or []]
+    return [title(error) + "\n"] + [note + "\n" for note in getattr(error, "__notes__", None) or []]
 
 
 def print_exc(limit=None, file=None, chain=True):
@@ -56,13 +42,25 @@ def _print(text, file):
         file.write(text)
 
 
-def format_tb(traceback, limit=None):
-    return []
-
-
-def format_stack(frame=None, limit=None):
-    return []
+class FrameSummary:
+    def __init__(self, filename, lineno, name):
+        self.filename = filename
+        self.lineno = lineno
+        self.name = name
+        self.line = ""
 
 
 def extract_tb(traceback, limit=None):
+    """Of an exception instead of its traceback, where it was."""
+    if not isinstance(traceback, BaseException):
+        return []
+    return [FrameSummary(file, line, name) for file, line, name in frames(traceback)]
+
+
+def format_tb(traceback, limit=None):
+    text = '  File "{}", line {}, in {}\n'
+    return [text.format(one.filename, one.lineno, one.name or "<module>") for one in extract_tb(traceback)]
+
+
+def format_stack(frame=None, limit=None):
     return []

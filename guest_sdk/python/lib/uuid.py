@@ -97,10 +97,10 @@ def uuid7():
 
 
 def _hashed(kind, namespace, name, version):
-    import uhashlib
+    import _digests
 
     data = namespace.bytes + (name.encode() if isinstance(name, str) else name)
-    return UUID(bytes=getattr(uhashlib, kind)(data).digest()[:16], version=version)
+    return UUID(bytes=getattr(_digests, kind)(data)[:16], version=version)
 
 
 def uuid3(namespace, name):

@@ -9,13 +9,14 @@ from typing import Final
 
 from runner.build.python import gaps
 from runner.build.python.names import Names
-from runner.build.python.nodes import at, call, call_helper, constant, helper, is_name, is_super, load
+from runner.build.python.nodes import HELPER, at, call, call_helper, constant, helper, is_name, is_super, load
 
+_VALUE_AND_TYPE: Final = 2
 _GENERIC_TYPES: Final = ("list", "dict", "tuple", "set", "frozenset", "type")
-# Not `int`: in the engine, a truth value is none.
+# Neither `int`, since in the engine a truth value is none, nor `type`, since an enumeration is none.
 _PLAIN_TYPES: Final = (
-    "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "list", "object", "set", "str", "tuple",
-    "type", "BaseException", "Exception",
+    "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "list", "object", "set", "str",
+    "tuple", "BaseException", "Exception",
 )  # fmt: skip
 
 
@@ -29,6 +30,8 @@ def lower_attribute(node: ast.Attribute, receiver: str | None) -> ast.expr:
     """
     if receiver and is_super(node.value) and node.attr in gaps.SUPER_ATTRIBUTES:
         return _method_place(call_helper("super_attr", node.value, load(receiver), constant(node.attr)), node)
+    if node.attr == "__class__":
+        return _method_place(call_helper("type_of", node.value), node)
     return node
 
 
@@ -39,14 +42,15 @@ def lower_call(node: ast.Call, names: Names) -> ast.expr:
     function = node.func
     if isinstance(function, ast.Attribute) and not is_super(function.value):
         is_module = isinstance(function.value, ast.Name) and function.value.id in names.modules
-        if not is_module and gaps.is_shaped_method(node):
+        if not is_module and gaps.is_shaped_method(node, function.attr):
             node.func = _method_place(call_helper("attr", function.value, constant(function.attr)), function)
     elif isinstance(function, ast.Name) and function.id not in names.bound:
-        if function.id in {"isinstance", "issubclass"} and len(node.args) == 2:  # noqa: PLR2004 - value and type
+        is_test = function.id in {"isinstance", "issubclass"} and len(node.args) == _VALUE_AND_TYPE
+        if is_test:
             node.args[1] = _union_of(node.args[1])
             if not _is_plain(node.args[1], names):
                 node.func = at(helper(f"{function.id}_"), function)
-        elif name := gaps.shaped_builtin(node):
+        elif name := gaps.shaped_builtin(node, function.id):
             node.func = at(helper(name), function)
     return node
 
@@ -128,10 +132,10 @@ def _is_type(node: ast.expr, names: Names) -> bool:
         return node.value is None
     if isinstance(node, ast.Call):
         # What was made of a union or a generic type further in.
-        return isinstance(node.func, ast.Attribute) and is_name(node.func.value, "_rt_") and node.func.attr in {
-            "union", "item",
-        }  # fmt: skip
-    if names.is_builtin(node, *_PLAIN_TYPES, "int"):
+        function = node.func
+        is_helper = isinstance(function, ast.Attribute) and is_name(function.value, HELPER)
+        return is_helper and getattr(function, "attr", "") in {"union", "item"}
+    if names.is_builtin(node, *_PLAIN_TYPES, "int", "type"):
         return True
     if not isinstance(node, ast.Name):
         return False

@@ -35,7 +35,9 @@ def is_async_generator(node: ast.AST) -> bool:
     """
     Whether the function is one that awaits and yields.
     """
-    return isinstance(node, ast.AsyncFunctionDef) and any(isinstance(part, ast.Yield) for part in within(node.body))
+    return isinstance(node, ast.AsyncFunctionDef) and any(
+        isinstance(part, ast.Yield) for part in within(node.body)
+    )
 
 
 def lower_parameters(node: Function, names: Names) -> None:
@@ -85,7 +87,8 @@ def lower_decorators(decorators: list[ast.expr], names: Names) -> tuple[list[ast
 
 def registering(decorator: ast.expr, node: ast.AST) -> ast.expr:
     """
-    `@f.register` by itself: a function of `singledispatch` takes the type from an annotation that is gone here.
+    `@f.register` by itself: a function of `singledispatch` takes the type from an annotation that is gone
+    here.
     """
     if not (isinstance(decorator, ast.Attribute) and decorator.attr == "register"):
         return decorator
@@ -117,7 +120,11 @@ def drop_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     A body without the text that it begins with: the engine keeps no docstrings.
     """
     first = body[0] if body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
         return body[1:] or [at(ast.Pass(), first)]
     return body
 
@@ -148,4 +155,3 @@ def _is_simple(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and not is_name(node, "super")
-

@@ -1,9 +1,9 @@
 """
 Calls that the engine's built-in types and functions answer differently, by their name and shape.
 
-No type is guessed on the host. A method that stands here may be met on a built-in type, so the runtime looks at the
-receiver and decides; on an object of the author's the same name is what he made it. Attributes that a built-in type
-lacks altogether are no matter of lowering: the engine has them from `_rt`.
+No type is guessed on the host. A method that stands here may be met on a built-in type, so the runtime looks
+at the receiver and decides; on an object of the author's the same name is what he made it. Attributes that a
+built-in type lacks altogether are no matter of lowering: the engine has them from `_rt`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from typing import Final
 
 SUPER_ATTRIBUTES: Final = frozenset(
     {
-        "__init_subclass__", "__set_name__", "__class_getitem__", "__format__", "__contains__", "__delitem__", "__eq__",
-        "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__", "__le__", "__len__", "__lt__",
-        "__ne__", "__repr__", "__setitem__", "__str__", "__add__", "__dir__", "__reversed__",
+        "__init_subclass__", "__set_name__", "__class_getitem__", "__format__", "__contains__", "__delitem__",
+        "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
+        "__le__", "__len__", "__lt__", "__ne__", "__repr__", "__setitem__", "__str__", "__add__", "__dir__",
+        "__reversed__",
     }
 )  # fmt: skip
 """
-What `super()` has in CPython whatever the bases are, and in the engine only if a class of the author's defines it.
+What `super()` has in CPython whatever the bases are, and in the engine only if a class of the author's
+defines it.
 """
 
 _UTF8: Final = frozenset({"utf-8", "utf8", "UTF-8"})
 
 
-def is_shaped_method(node: ast.Call) -> bool:
+def is_shaped_method(node: ast.Call, name: str) -> bool:
     """
     Whether a method that the engine has is called in a way that it has not.
     """
-    assert isinstance(node.func, ast.Attribute)
-    name, plain, named = node.func.attr, node.args, bool(node.keywords)
+    plain, named = node.args, bool(node.keywords)
     if name in {"split", "splitlines", "replace", "index", "pop"}:
         return named and not any(keyword.arg is None for keyword in node.keywords)
     if name == "rsplit":
@@ -47,12 +48,11 @@ def is_shaped_method(node: ast.Call) -> bool:
     return name == "format" or (name in {"hex", "center"} and len(plain) > 1)
 
 
-def shaped_builtin(node: ast.Call) -> str | None:
+def shaped_builtin(node: ast.Call, name: str) -> str | None:
     """
     The helper that stands in for a built-in function when it is called like this, or `None`.
     """
-    assert isinstance(node.func, ast.Name)
-    name, count = node.func.id, len(node.args)
+    count = len(node.args)
     named = {keyword.arg for keyword in node.keywords}
     wanted = {
         "zip": bool(named),
@@ -66,9 +66,12 @@ def shaped_builtin(node: ast.Call) -> str | None:
         "bytes": count + len(named) > 1,
         "dict": count == 1 and not isinstance(node.args[0], ast.Dict | ast.ListComp | ast.GeneratorExp),
         "enumerate": bool(named - {"start"}),
+        "reversed": True,
         "slice": True,
         "type": count > 1,
     }
+    if name == "type" and count == 1:
+        return "type_of"
     return f"{name}_" if wanted.get(name) else None
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: N815 - visitors are named for the nodes
 """
 `except*`: one handler for everything, which asks the runtime for the part that each clause takes.
 """
@@ -21,11 +22,13 @@ def lower_groups(node: ast.Try, names: Names) -> ast.Try:
     caught, groups = names.new(), names.new()
     body: list[ast.stmt] = [assign(groups, call_helper("Groups", load(caught)))]
     for handler in node.handlers:
-        assert handler.type is not None
-        body.append(at(_clause(handler, handler.type, groups, names), handler))
+        wanted = handler.type or load("BaseException")
+        body.append(at(_clause(handler, wanted, groups, names), handler))
     body.append(ast.Expr(value=call(attribute(load(groups), "finish"))))
     everything = at(ast.ExceptHandler(type=load("BaseException"), name=caught, body=body), node.handlers[0])
-    return at(ast.Try(body=node.body, handlers=[everything], orelse=node.orelse, finalbody=node.finalbody), node)
+    return at(
+        ast.Try(body=node.body, handlers=[everything], orelse=node.orelse, finalbody=node.finalbody), node
+    )
 
 
 def _clause(handler: ast.ExceptHandler, wanted: ast.expr, groups: str, names: Names) -> ast.If:
@@ -48,15 +51,15 @@ class _Reraise(ast.NodeTransformer):
     def __init__(self, groups: str) -> None:
         self._groups = groups
 
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:  # noqa: N802 - the visitor's protocol
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
         if node.exc is None:
             node.exc = at(attribute(load(self._groups), "matched"), node)
         return node
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:  # noqa: N802
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         return node
 
-    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]  # noqa: N815
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef  # type: ignore[assignment]

@@ -15,8 +15,8 @@ from runner.build.sdk import sdk_root
 
 ENGINE_MODULES: Final = frozenset(
     {
-        "array", "binascii", "builtins", "cmath", "collections", "errno", "gc", "hashlib", "heapq", "io", "json", "math",
-        "random", "re", "struct", "sys", "time",
+        "array", "binascii", "builtins", "cmath", "collections", "errno", "gc", "hashlib", "heapq", "io",
+        "json", "math", "random", "re", "struct", "sys", "time",
     }
 )  # fmt: skip
 """

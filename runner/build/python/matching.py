@@ -1,8 +1,8 @@
 """
 `match`: a chain of conditions.
 
-A case's names are bound once its whole pattern has matched and before its guard is asked, as in CPython: until
-then the parts are kept under names of our own.
+A case's names are bound once its whole pattern has matched and before its guard is asked, as in CPython:
+until then the parts are kept under names of our own.
 """
 
 from __future__ import annotations
@@ -79,8 +79,9 @@ class _Case:
             return both([*first, *self._sequence(pattern, subject)])
         if isinstance(pattern, ast.MatchMapping):
             return both([*first, *self._mapping(pattern, subject)])
-        assert isinstance(pattern, ast.MatchClass)
-        return both([*first, *self._class(pattern, subject)])
+        if isinstance(pattern, ast.MatchClass):
+            return both([*first, *self._class(pattern, subject)])
+        raise TypeError(type(pattern).__name__)
 
     def _sequence(self, pattern: ast.MatchSequence, subject: ast.expr) -> list[ast.expr]:
         parts = pattern.patterns

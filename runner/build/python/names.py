@@ -22,12 +22,14 @@ class Names:
         bound: Names that something in the module binds, in whatever scope.
         modules: Names that are bound by imports of modules and by nothing else.
         classes: Names of classes that are defined in the module.
+        enumerations: Classes of the module that were found to be enumerations.
         imported: What each name of a `from x import y` is: `("x", "y")`.
     """
 
     def __init__(self, tree: ast.Module) -> None:
         self.bound: set[str] = set()
         self.classes: set[str] = set()
+        self.enumerations: set[str] = set()
         self.imported: dict[str, tuple[str, str]] = {}
         self._mentioned: set[str] = set()
         self._numbers = itertools.count()

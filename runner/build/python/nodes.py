@@ -1,8 +1,8 @@
 """
 Small pieces of syntax trees.
 
-What is made here has no place in the author's text yet: `fill_places` gives each new node the line of the node
-above it, once the whole module is lowered.
+What is made here has no place in the author's text yet: `fill_places` gives each new node the line of the
+node above it, once the whole module is lowered.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ What lowered modules call the runtime's helpers by; the module is `_rt`.
 """
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+_PLACED: Final = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.excepthandler, ast.pattern)
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -35,10 +37,10 @@ def fill_places(tree: ast.Module) -> None:
     ahead: list[tuple[ast.AST, int]] = [(tree, 1)]
     while ahead:
         node, line = ahead.pop()
-        if "lineno" in node._attributes:
+        if isinstance(node, _PLACED):
             line = getattr(node, "lineno", line)
             if getattr(node, "lineno", None) is None or getattr(node, "end_lineno", None) is None:
-                node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+                node.lineno = node.end_lineno = line
         ahead.extend((child, line) for child in ast.iter_child_nodes(node))
 
 
@@ -56,7 +58,7 @@ def store(name: str) -> ast.Name:
     return ast.Name(id=name, ctx=ast.Store())
 
 
-def constant(value: object) -> ast.Constant:
+def constant(value: str | bytes | complex | None) -> ast.Constant:
     """
     A literal.
     """
@@ -134,11 +136,18 @@ def no_arguments() -> ast.arguments:
     """
     The parameters of a function without any.
     """
-    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+    return ast.arguments(
+        posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]
+    )
 
 
 def function(
-    name: str, parameters: Sequence[str], body: list[ast.stmt], *, is_async: bool, decorators: Sequence[ast.expr] = ()
+    name: str,
+    parameters: Sequence[str],
+    body: list[ast.stmt],
+    *,
+    is_async: bool,
+    decorators: Sequence[ast.expr] = (),
 ) -> Function:
     """
     A function with positional parameters.
@@ -148,7 +157,7 @@ def function(
     kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
     made = kind(name=name, args=args, body=body, decorator_list=list(decorators), returns=None)
     # A field since 3.12, and required there; older trees have no place for it.
-    made.type_params = []  # type: ignore[attr-defined, unused-ignore]
+    setattr(made, "type_params", [])  # noqa: B010 - see above
     return made
 
 

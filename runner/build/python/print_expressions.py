@@ -1,10 +1,11 @@
+# ruff: noqa: N802 - methods are named for the nodes
 """
 The text of an expression, with marks where another line of the author's begins.
 
-The engine notes a line when it compiles a node, and only ever moves on to later ones. So the text breaks where the
-author's line changes, even when it goes back: the map of lines says what each line of the text is. After arguments
-over several lines, an empty `*()` brings a call back to the line where it began, which is where CPython says that
-it fails.
+The engine notes a line when it compiles a node, and only ever moves on to later ones. So the text breaks
+where the author's line changes, even when it goes back: the map of lines says what each line of the text is.
+After arguments over several lines, an empty `*()` brings a call back to the line where it began, which is
+where CPython says that it fails.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ class ExpressionPrinter:
         Add a function's parameters.
         """
         first = len(node.args) - len(node.defaults)
-        parts = [(arg.arg, node.defaults[i - first] if i >= first else None) for i, arg in enumerate(node.args)]
+        parts = [
+            (arg.arg, node.defaults[i - first] if i >= first else None) for i, arg in enumerate(node.args)
+        ]
         stars: list[tuple[str, ast.expr | None]] = []
         if node.vararg or node.kwonlyargs:
             stars.append((f"*{node.vararg.arg if node.vararg else ''}", None))
@@ -128,7 +131,7 @@ class ExpressionPrinter:
             self.expression(keyword.value)
             count += 1
         if self._line != line and not self._frozen:
-            self.text(", ")
+            self.text(", " if count else "")
             self._mark(line)
             self.text("**{}" if keywords else "*()")
         self.text(")")
@@ -160,7 +163,9 @@ class ExpressionPrinter:
         value = node.value
         if value is ...:
             self.text("...")
-        elif isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MAX_DECIMAL_BITS:
+        elif (
+            isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _MAX_DECIMAL_BITS
+        ):
             self.text(hex(value))
         elif isinstance(value, float | complex):
             # An infinity is written as a literal that is too large.
@@ -179,10 +184,15 @@ class ExpressionPrinter:
 
     def _Call(self, node: ast.Call, _level: int) -> None:
         line = node.lineno
-        if isinstance(node.func, ast.Attribute):
-            line = node.func.end_lineno or line
         self._mark(node.func.lineno)
-        self.expression(node.func, _ATOM)
+        if isinstance(node.func, ast.Attribute):
+            # CPython says that a method is called where its name stands; the engine notes no line for the
+            # name.
+            line = node.func.end_lineno or line
+            self.expression(node.func.value, _ATOM)
+            self.text(f".{node.func.attr}")
+        else:
+            self.expression(node.func, _ATOM)
         is_only = len(node.args) == 1 and not node.keywords and isinstance(node.args[0], ast.GeneratorExp)
         self.call_arguments(node.args, node.keywords, self._line if is_only else line)
 
@@ -317,9 +327,9 @@ class ExpressionPrinter:
     def _Dict(self, node: ast.Dict, _level: int) -> None:
         self.text("{")
         for index, (key, value) in enumerate(zip(node.keys, node.values, strict=True)):
-            assert key is not None
             self.text(", " if index else "")
-            self.expression(key)
+            if key is not None:
+                self.expression(key)
             self.text(": ")
             self.expression(value)
         self.text("}")
@@ -336,10 +346,12 @@ class ExpressionPrinter:
     def _DictComp(self, node: ast.DictComp, _level: int) -> None:
         self._comprehension("{", [node.key, node.value], node.generators, "}")
 
-    def _comprehension(self, left: str, made: list[ast.expr], generators: list[ast.comprehension], right: str) -> None:
+    def _comprehension(
+        self, left: str, made: list[ast.expr], generators: list[ast.comprehension], right: str
+    ) -> None:
         """
-        The engine compiles what is made last though it is written first: with conditions in between, all of it
-        counts as one line, and what is made matters most.
+        The engine compiles what is made last though it is written first: with conditions in between, all of
+        it counts as one line, and what is made matters most.
         """
         self.text(left)
         self._mark(made[0].lineno)

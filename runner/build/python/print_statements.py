@@ -1,3 +1,4 @@
+# ruff: noqa: N802 - methods are named for the nodes
 """
 The text of a module, and the author's line of each of its lines.
 """
@@ -121,7 +122,9 @@ class ModulePrinter:
 
     def _If(self, node: ast.If, word: str = "if") -> None:
         while True:
-            self._parts(node.test, f"{word} ", node.test, ":", line=node.lineno if word == "if" else node.test.lineno)
+            self._parts(
+                node.test, f"{word} ", node.test, ":", line=node.lineno if word == "if" else node.test.lineno
+            )
             self._inner(node.body)
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 break
@@ -149,7 +152,7 @@ class ModulePrinter:
     def _With(self, node: ast.With | ast.AsyncWith) -> None:
         word = "async with " if isinstance(node, ast.AsyncWith) else "with "
         item = node.items[0]
-        named = [" as ", item.optional_vars] if item.optional_vars else []
+        named: list[str | ast.expr] = [" as ", item.optional_vars] if item.optional_vars else []
         self._parts(node, word, item.context_expr, *named, ":")
         self._inner(node.body)
 
@@ -186,9 +189,11 @@ class ModulePrinter:
     def _ClassDef(self, node: ast.ClassDef) -> None:
         self._decorators(node)
         printer = ExpressionPrinter(node.lineno)
-        printer.text(f"class {node.name}")
-        printer.call_arguments(node.bases, [], node.lineno)
-        printer.text(":")
+        printer.text(f"class {node.name}(")
+        for index, base in enumerate(node.bases):
+            printer.text(", " if index else "")
+            printer.target(base)
+        printer.text("):")
         self._put(printer, node.lineno)
         self._inner(node.body)
 

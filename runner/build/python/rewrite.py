@@ -1,8 +1,9 @@
+# ruff: noqa: N815 - visitors are named for the nodes
 """
 From the author's syntax tree to one that has only what the engine compiles.
 
-Statements may be preceded by others that were made for what is inside of them: every block is rewritten statement
-by statement, with the list of those at hand.
+Statements may be preceded by others that were made for what is inside of them: every block is rewritten
+statement by statement, with the list of those at hand.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Rewriter(ast.NodeTransformer):
         self._names = names
         self._scopes = [_Scope("module")]
         self._before: list[list[ast.stmt]] = [[]]
+        # Inside what binds names of its own and is no statement, nothing can be defined beforehand.
+        self._inline = 0
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """
@@ -130,8 +133,10 @@ class Rewriter(ast.NodeTransformer):
         receiver = functions.first_parameter(node)
         node.args = self.visit(node.args)
         self._enter(_Scope("function", receiver, yields_marked=is_generator))
+        inline, self._inline = self._inline, 0
         node.body = self.block(functions.drop_docstring(node.body)) or [at(ast.Pass(), node)]
         self._scopes.pop()
+        self._inline = inline
         functions.lower_parameters(node, self._names)
         more, node.decorator_list = functions.lower_decorators(node.decorator_list, self._names)
         if is_generator:
@@ -144,7 +149,9 @@ class Rewriter(ast.NodeTransformer):
         node.args = self.visit(node.args)
         receiver = self._scope.receiver
         self._enter(_Scope("lambda", receiver))
+        self._inline += 1
         node.body = self.visit(node.body)
+        self._inline -= 1
         self._scopes.pop()
         return functions.lower_lambda(node, self._names)
 
@@ -181,7 +188,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
         return self.block(matching.lower_match(node, self._names.new))
 
-    def visit_TryStar(self, node: ast.Try) -> list[ast.stmt]:
+    def visit_TryStar(self, node: Any) -> list[ast.stmt]:
         return self.block([groups.lower_groups(node, self._names)])
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
@@ -216,7 +223,7 @@ class Rewriter(ast.NodeTransformer):
         leave = at(ast.If(test=refuse, body=[*node.orelse, ast.Break()], orelse=[]), node)
         return at(ast.While(test=constant(True), body=[leave, *node.body], orelse=[]), node)
 
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> ast.AST:
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.stmt]:
         """
         One manager each: over several lines the engine can't read more.
         """
@@ -224,8 +231,14 @@ class Rewriter(ast.NodeTransformer):
         # Leaving may fail, too, and then it fails where the statement stands.
         body: list[ast.stmt] = [*node.body, at(ast.Expr(value=helper("END")), node)]
         for item in reversed(node.items):
-            body = [at(type(node)(items=[item], body=body), item.context_expr)]
-        return body[0]
+            entered = at(type(node)(items=[item], body=body), node)
+            body = [entered]
+            if item.context_expr.lineno != node.lineno:
+                # What is entered is made in its own line, and entered in that of the statement.
+                name = self._names.new()
+                body.insert(0, at(assign(name, item.context_expr), item.context_expr))
+                item.context_expr = at(load(name), node)
+        return body
 
     visit_AsyncWith = visit_With
 
@@ -288,16 +301,22 @@ class Rewriter(ast.NodeTransformer):
         return expressions.lower_dict(node)
 
     def visit_ListComp(self, node: comprehensions.Comprehension) -> ast.AST:
-        if not comprehensions.awaits(node):
-            return self.generic_visit(node)
-        made, expression = comprehensions.as_function(node, self._names)
+        awaits = comprehensions.awaits(node)
+        if not awaits and (self._inline or not comprehensions.is_spread(node)):
+            self._inline += 1
+            self.generic_visit(node)
+            self._inline -= 1
+            return node
+        made, expression = comprehensions.as_function(
+            node, self._names, is_async=awaits, at_module=self._scope.kind == "module"
+        )
         for name in comprehensions.walrus_targets(made):
             # What the comprehension binds is this function's, so something here must bind it.
             choice = at(ast.If(test=helper("NEVER"), body=[assign(name, constant(None))], orelse=[]), node)
             self._before[-1].append(choice)
         call = expression.value if isinstance(expression, ast.Await) else expression
-        assert isinstance(call, ast.Call)
-        call.args = [self.visit(argument) for argument in call.args]
+        if isinstance(call, ast.Call):
+            call.args = [self.visit(argument) for argument in call.args]
         self._before[-1] += self.visit_FunctionDef(made)
         return expression
 
@@ -317,4 +336,3 @@ class Rewriter(ast.NodeTransformer):
 
 def _walk(statements: list[ast.stmt]) -> list[ast.AST]:
     return [node for statement in statements for node in ast.walk(statement)]
-
