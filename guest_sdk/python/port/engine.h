@@ -50,6 +50,9 @@ void module_run_prelude(void);
 extern const mp_obj_fun_builtin_fixed_t module_importer_obj, module_new_obj, module_built_in_obj, module_library_obj, module_run_library_obj;
 extern const mp_obj_fun_builtin_var_t module_run_obj;
 
+/* extras.c */
+extern const mp_obj_fun_builtin_fixed_t host_extend_obj;
+
 /* Whether an agent is being loaded, and how many more steps it may take; 0 is without end. */
 extern bool engine_loading;
 /* Whether it was loaded in this slice. */

@@ -205,6 +205,7 @@ static const mp_rom_map_elem_t host_table[] = {
   {MP_ROM_QSTR(MP_QSTR_load_ends), MP_ROM_PTR(&host_load_ends_obj)},
   {MP_ROM_QSTR(MP_QSTR_is_coroutine), MP_ROM_PTR(&host_is_coroutine_obj)},
   {MP_ROM_QSTR(MP_QSTR_install), MP_ROM_PTR(&host_install_obj)},
+  {MP_ROM_QSTR(MP_QSTR_extend), MP_ROM_PTR(&host_extend_obj)},
   {MP_ROM_QSTR(MP_QSTR_importer), MP_ROM_PTR(&module_importer_obj)},
   {MP_ROM_QSTR(MP_QSTR_module), MP_ROM_PTR(&module_new_obj)},
   {MP_ROM_QSTR(MP_QSTR_run), MP_ROM_PTR(&module_run_obj)},

@@ -69,7 +69,7 @@ void engine_out_of_steps(void);
 #define MICROPY_WARNINGS (0)
 #define MICROPY_CPYTHON_COMPAT (1)
 #define MICROPY_USE_INTERNAL_ERRNO (1)
-#define MICROPY_USE_INTERNAL_PRINTF (1)
+#define MICROPY_USE_INTERNAL_PRINTF (0)
 
 /* Imports are answered by the importer of the prelude. */
 #define MICROPY_ENABLE_EXTERNAL_IMPORT (0)
@@ -110,7 +110,7 @@ void engine_out_of_steps(void);
 #define MICROPY_PY_SYS_STDIO_BUFFER (0)
 #define MICROPY_PY_SYS_TRACEBACKLIMIT (0)
 #define MICROPY_PY_SYS_ATEXIT (0)
-#define MICROPY_PY_SYS_EXC_INFO (0)
+#define MICROPY_PY_SYS_EXC_INFO (1)
 #define MICROPY_PY_THREAD (0)
 #define MICROPY_PY_TIME (0)
 #define MICROPY_PY_UCTYPES (0)
@@ -134,5 +134,14 @@ void engine_out_of_steps(void);
 #define MICROPY_PY_RE_MATCH_GROUPS (1)
 #define MICROPY_PY_RE_MATCH_SPAN_START_END (1)
 #define MICROPY_PY_RE_SUB (1)
+
+/* What takes the place of upstream's own, by the edits of the recipe. An object is a `void *`. */
+enum { ENGINE_REPR = -2 };
+int engine_float_repr(double value, char *out, size_t size, char format, int precision, char sign);
+double engine_round(double value, int digits);
+void engine_sort(void *list, void *key, _Bool reverse);
+void *engine_slice(void *value, void *slice);
+struct _mp_map_t;
+size_t engine_map_last(const struct _mp_map_t *map);
 
 #endif

@@ -228,3 +228,7 @@ def _kind_of(error):
 
 _engine = _Engine()
 _host.install(_engine.deliver, runner_calls.woken, _engine.step, _engine.broken)
+
+# What the library adds to built-in types and functions.
+if _host.library("_rt") is not None:
+    runner_imports.import_module("_rt").install()

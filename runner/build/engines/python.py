@@ -20,6 +20,7 @@ from typing import Final
 from runner.build.c import _zig as zig_path
 from runner.build.engines.recipe import DebianSource, Recipe, Run
 from runner.build.sdk import sdk_root
+from runner.errors import BuildFailed
 
 PIN: Final = DebianSource(
     package="micropython",
@@ -36,17 +37,18 @@ Of the C stack, which lies below all data. More than Python's recursion may use:
 _FOLDERS: Final = ("python", "engine", "c/include")
 
 _EXTMOD: Final = ("modbinascii", "modhashlib", "modheapq", "modjson", "modre")
-_SHARED: Final = ("shared/libc/printf.c",)
 # For processors and systems that an agent does not have.
 _LEFT_OUT: Final = re.compile(
     r"(asm|emitn|emitinline|nlr(?!\.c|setjmp\.c)|mod(thread|gc|micropython|errno)|(profile|showbc|repl|persistentcode|"
-    r"frozenmod|pystack|nativeglue|objint_longlong|builtinhelp|objringio|ringbuf|stackctrl|pairheap)\.c)"
+    r"frozenmod|pystack|nativeglue|objint_longlong|builtinhelp|objringio|ringbuf|stackctrl|pairheap|formatfloat)\.c)"
 )
+_MAP_FUNCTIONS: Final = ("mp_map_init", "mp_map_init_fixed_table", "mp_map_deinit", "mp_map_clear", "mp_map_lookup", "mp_map_dump")
+_STEPPED: Final = r'mp_raise_NotImplementedError\(MP_ERROR_TEXT\("only slices with step=1 \(aka None\) are supported"\)\);'
 # The loop of the interpreter, and what it spends its time in.
 _HOT: Final = ("vm", "gc", "map", "obj", "runtime", "objfun", "bc", "qstr")
 
 _FLAGS: Final = (
-    "-target", "wasm32-wasi", "-std=gnu11", "-g0", "-DNDEBUG", "-w", "-fno-sanitize=undefined",
+    "-target", "wasm32-wasi", "-std=gnu11", "-g0", "-DNDEBUG", "-fno-sanitize=undefined",
     "-ffunction-sections", "-fdata-sections",
     # `setjmp` by exceptions of the standard's final form.
     "-mexception-handling", "-mllvm", "-wasm-enable-sjlj", "-mllvm", "-wasm-use-legacy-eh=false",
@@ -55,6 +57,38 @@ _OWN_FLAGS: Final = ("-Wall", "-Wextra", "-Wno-unused-parameter")
 _LINK_FLAGS: Final = (
     "-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}",
 )  # fmt: skip
+
+# Of a file: what gives way, as an expression, and to what. Each is found exactly once: the sources are pinned.
+_EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    # Maps that keep their order are ours; sets stay upstream's.
+    "map.c": ((r"\A", "".join(f"#define {name} upstream_{name}\n" for name in _MAP_FUNCTIONS)),),
+    "objdict.c": ((r"self->map\.is_ordered\) \{\s+cur = self->map\.used - 1;", "1) { cur = engine_map_last(&self->map);"),),
+    "objfloat.c": ((r"mp_format_float\(", "engine_float_repr("),),
+    "objcomplex.c": ((r"\A", "#define mp_format_float engine_float_repr\n"),),
+    "objstr.c": (
+        (r"type = 'g';\s+\}\s+if \(type == 'n'", "type = 'g'; if (precision < 0) precision = ENGINE_REPR; } if (type == 'n'"),
+        (_STEPPED, "return engine_slice(self_in, index);"),
+    ),
+    "objstrunicode.c": (
+        (_STEPPED, "return engine_slice(self_in, index);"),
+        (r"else if \(ch < 0x100\)", "else if (ch > 0xa0 && ch != 0xad && !(ch >= 0xd800 && ch < 0xe000)) "
+         "print->print_strn(print->data, (const char *)s - (ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4), "
+         "ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4); else if (ch < 0x100)"),
+    ),
+    "objtuple.c": ((_STEPPED, "return engine_slice(self_in, index);"),),
+    "objarray.c": ((_STEPPED, "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); else mp_raise_NotImplementedError(NULL);"),),
+    "objlist.c": ((r"mp_quicksort\(self->items, self->items \+ self->len - 1,", "engine_sort(self,"), (r"args\.reverse\.u_bool \? mp_const_false : mp_const_true", "args.reverse.u_bool")),
+    "modbuiltins.c": ((r"MICROPY_FLOAT_C_FUN\(nearbyint\)\(val \* mult\) / mult", "engine_round(val, num_dig)"),),
+    "mpprint.c": ((r"\A", "#define mp_print_float upstream_print_float\n"),),
+    "parsenum.c": ((r"\A", "#define mp_parse_num_decimal upstream_parse_num_decimal\n"),),
+    "objexcept.h": ((r"mp_obj_tuple_t \*args;", "mp_obj_tuple_t *args; mp_obj_dict_t *attributes;"),),
+    "objexcept.c": (
+        (r"o_exc->traceback_data = NULL;", "o_exc->traceback_data = NULL; o_exc->attributes = NULL;"),
+        (r"(?m)^void mp_obj_exception_print\(", "void upstream_exception_print("),
+        (r"(?m)^void mp_obj_exception_attr\(", "void upstream_exception_attr("),
+    ),
+    "runtime.c": ((r"(?m)^void mp_load_method_maybe\(", "void upstream_load_method_maybe("),),
+}
 
 # Upstream takes it from the date and a repository.
 _VERSION: Final = """\
@@ -115,33 +149,42 @@ class _Making:
         All of it.
         """
         self._headers.mkdir(parents=True)
+        self._edit()
         upstream, ours = self._upstream_sources(), sorted(self._port.glob("*.c"))
         self._make_headers([*upstream, *ours])
         embedded = self._made / "sources.c"
         embedded.write_text(_embed(self._sdk / "python"), encoding="utf-8")
-        hot = [path for path in upstream if path.parent.name == "py" and path.stem in _HOT]
         objects = [
-            *self._compile(hot, "-O2"),
-            *self._compile([path for path in upstream if path not in hot], "-Os"),
-            *self._compile([*ours, embedded, self._sdk / "engine" / "wasi.c"], "-Os", *_OWN_FLAGS),
+            *self._compile(upstream, "-w"),
+            *self._compile([*ours, embedded, self._sdk / "engine" / "wasi.c"], *_OWN_FLAGS),
         ]
         module = self._made / "python.wasm"
         self._run([*self._compiler, *self._flags, *_LINK_FLAGS, *objects, "-o", str(module)])
         return module
+
+    def _edit(self) -> None:
+        for name, edits in _EDITS.items():
+            path = self._upstream / "py" / name
+            text = path.read_text(encoding="utf-8")
+            for pattern, replacement in edits:
+                text, count = re.subn(pattern, lambda _, new=replacement: new, text)
+                if count != 1:
+                    raise BuildFailed(name, f"an edit of it fits {count} times: {pattern}")
+            path.write_text(text, encoding="utf-8")
 
     def _upstream_sources(self) -> list[Path]:
         core = sorted((self._upstream / "py").glob("*.c"))
         return [
             *(path for path in core if not _LEFT_OUT.match(path.name)),
             *(self._upstream / "extmod" / f"{name}.c" for name in _EXTMOD),
-            *(self._upstream / name for name in _SHARED),
         ]
 
     def _compile(self, sources: Iterable[Path], *flags: str) -> list[str]:
         objects = []
         for source in sources:
             made = self._made / f"{source.parent.name}-{source.stem}.o"
-            self._run([*self._compiler, *self._flags, *flags, "-c", str(source), "-o", str(made)])
+            level = "-O2" if source.stem in _HOT else "-Os"
+            self._run([*self._compiler, *self._flags, level, *flags, "-c", str(source), "-o", str(made)])
             objects.append(str(made))
         return objects
 
