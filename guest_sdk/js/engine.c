@@ -141,7 +141,8 @@ static void fail_to_load(void) {
     JSValue message = JS_NewString(engine_context, "does not finish loading");
     JS_DefinePropertyValueStr(engine_context, error, "message", message, JS_PROP_C_W_E & ~JS_PROP_ENUMERABLE);
   }
-  JSValue arguments[] = {JS_NewString(engine_context, engine_failure_kind), JS_DupValue(engine_context, engine_failure_name), error};
+  JSValue kind = JS_NewString(engine_context, engine_failure_kind);
+  JSValue arguments[] = {kind, JS_DupValue(engine_context, engine_failure_name), error};
   call_prelude(PRELUDE_FAILURE, 3, arguments);
   for (int i = 0; i < 3; i++) JS_FreeValue(engine_context, arguments[i]);
 }

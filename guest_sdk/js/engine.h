@@ -108,7 +108,15 @@ extern JSValue engine_failure_name;
 const char *engine_prelude_source(const char *name, size_t *size);
 
 /* Calls one of the functions that the prelude's main module exports. */
-enum prelude_function { PRELUDE_DELIVER, PRELUDE_WAKE, PRELUDE_TURN, PRELUDE_END_SLICE, PRELUDE_LOADED, PRELUDE_FAILURE, PRELUDE_FUNCTIONS };
+enum prelude_function {
+  PRELUDE_DELIVER,
+  PRELUDE_WAKE,
+  PRELUDE_TURN,
+  PRELUDE_END_SLICE,
+  PRELUDE_LOADED,
+  PRELUDE_FAILURE,
+  PRELUDE_FUNCTIONS,
+};
 
 int engine_start_prelude(JSContext *context);
 JSValue engine_call_prelude(JSContext *context, enum prelude_function which, int count, JSValueConst *arguments);

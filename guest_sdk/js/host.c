@@ -148,7 +148,8 @@ static JSValue decode_text(ARGUMENTS) {
   size_t size;
   const uint8_t *bytes = JS_GetUint8Array(context, &size, arguments[0]);
   if (!bytes && JS_HasException(context)) return JS_EXCEPTION;
-  return engine_string(context, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0, JS_ToBool(context, arguments[1]));
+  bool strict = JS_ToBool(context, arguments[1]) > 0;
+  return engine_string(context, bytes ? bytes : (const uint8_t *)"", bytes ? size : 0, strict);
 }
 
 /* Also one of another realm: a check has one of its own. */

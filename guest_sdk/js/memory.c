@@ -52,7 +52,9 @@ static void *resize(void *unused, void *block, size_t size) {
   return checked(realloc(block, size));
 }
 
-static const JSMallocFunctions functions = {get_zeros, get, give_back, resize, (size_t(*)(const void *))malloc_usable_size};
+static size_t size_of_block(const void *block) { return malloc_usable_size((void *)(uintptr_t)block); }
+
+static const JSMallocFunctions functions = {get_zeros, get, give_back, resize, size_of_block};
 
 JSRuntime *engine_new_runtime(void) {
   reserve = malloc(RESERVE_BYTES);

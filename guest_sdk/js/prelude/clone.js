@@ -7,7 +7,8 @@ const VIEWS = [
 ];
 
 function refuse(value) {
-  const text = typeof value === "function" ? value.name || "a function" : typeof value === "symbol" ? value.toString() : "an object";
+  const names = { function: "a function", symbol: "a symbol" };
+  const text = names[typeof value] ?? "an object";
   throw new DOMException(`${text} could not be cloned`, "DataCloneError");
 }
 
@@ -38,7 +39,7 @@ class Cloner {
     if (value instanceof ArrayBuffer) return this.#keep(value, value.slice(0));
     if (ArrayBuffer.isView(value)) return this.#view(value);
     if (value instanceof Error) return this.#error(value);
-    if (value instanceof WeakMap || value instanceof WeakSet || value instanceof WeakRef || value instanceof Promise) refuse(value);
+    if ([WeakMap, WeakSet, WeakRef, Promise].some((type) => value instanceof type)) refuse(value);
     return this.#properties(value, this.#keep(value, {}));
   }
 
@@ -70,15 +71,12 @@ class Cloner {
 
   #error(value) {
     const name = Object.hasOwn(ERRORS, value.name) ? value.name : "Error";
-    const made = this.#keep(value, Object.create(ERRORS[name].prototype));
-    const fields = { stack: `${value.stack}`, message: `${value.message}` };
-    if (Object.hasOwn(value, "cause")) fields.cause = this.clone(value.cause);
-    const real = new ERRORS[name](fields.message);
-    for (const key of Object.keys(fields)) {
-      Object.defineProperty(real, key, { value: fields[key], writable: true, enumerable: false, configurable: true });
-    }
-    this.#made.set(value, real);
-    return made === real ? made : real;
+    const made = this.#keep(value, new ERRORS[name](`${value.message}`));
+    const define = (key, copy) =>
+      Object.defineProperty(made, key, { value: copy, writable: true, enumerable: false, configurable: true });
+    define("stack", `${value.stack}`);
+    if (Object.hasOwn(value, "cause")) define("cause", this.clone(value.cause));
+    return made;
   }
 }
 

@@ -77,7 +77,9 @@ export const console = {
   dirxml: (...args) => print(INFO, args),
   table: (value) => print(INFO, [inspect(value)]),
   assert(condition, ...args) {
-    if (!condition) print(ERROR, typeof args[0] === "string" ? [`Assertion failed: ${args[0]}`, ...args.slice(1)] : ["Assertion failed", ...args]);
+    if (condition) return;
+    const [first, ...rest] = args;
+    print(ERROR, typeof first === "string" ? [`Assertion failed: ${first}`, ...rest] : ["Assertion failed", ...args]);
   },
   group(...args) {
     if (args.length) print(INFO, args);

@@ -3,7 +3,9 @@
 import { randomBytes } from "runner:host";
 
 const MOST_BYTES = 65536;
-const INTEGERS = [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array];
+const INTEGERS = [
+  Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array,
+];
 
 function hex(bytes, from, to) {
   let text = "";

@@ -168,7 +168,8 @@ export class AbortSignal extends EventTarget {
 
   static timeout(ms) {
     const signal = new AbortSignal(KEY);
-    setTimeout(() => AbortSignal.#abort(signal, new DOMException("The operation was aborted due to timeout", "TimeoutError")), ms);
+    const reason = () => new DOMException("The operation was aborted due to timeout", "TimeoutError");
+    setTimeout(() => AbortSignal.#abort(signal, reason()), ms);
     return signal;
   }
 

@@ -33,7 +33,8 @@ export function lastSnapshot() {
 // --- The object `host` ------------------------------------------------------------------------------------------------
 
 export const surface = freeze({
-  llm, tool, memory, log, usage, provider, providers, schedule: after, after, every, cancel, snapshot, restored, lastSnapshot,
+  llm, tool, memory, log, usage, provider, providers, schedule: after, after, every, cancel, snapshot, restored,
+  lastSnapshot,
 });
 
 // --- Globals ------------------------------------------------------------------------------------------------------------
@@ -52,8 +53,8 @@ function queueMicrotask(f) {
 
 const globals = {
   AbortController, AbortSignal, CustomEvent, Event, EventTarget, TextDecoder, TextEncoder, URL, URLSearchParams,
-  clearInterval: clearTimeout, clearTimeout, console, crypto, host: surface, performance, queueMicrotask, setInterval, setTimeout,
-  structuredClone,
+  clearInterval: clearTimeout, clearTimeout, console, crypto, host: surface, performance, queueMicrotask, setInterval,
+  setTimeout, structuredClone,
 };
 
 const names = keys(globals);

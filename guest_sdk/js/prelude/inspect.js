@@ -12,7 +12,9 @@ const ITEMS = 100;
 const STRING_CHARS = 10_000;
 const LINE_CHARS = 69;
 
-const ESCAPES = { __proto__: null, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\\": "\\\\" };
+const ESCAPES = {
+  __proto__: null, "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f", "\v": "\\v", "\\": "\\\\",
+};
 
 // The first kind of quote that the text does not have, so that it needs no escape.
 function quoteOf(text) {
@@ -94,21 +96,30 @@ class Inspector {
   }
 
   inner(object, level) {
-    if (typeof object === "function") return this.withProperties(functionText(object), object, level, ["length", "name", "prototype"]);
+    if (typeof object === "function") {
+      return this.withProperties(functionText(object), object, level, ["length", "name", "prototype"]);
+    }
     if (object instanceof Error) return this.error(object, level);
     if (isArray(object)) return this.list(object, level, prefixOf(object, "Array"), object.length);
     if (object instanceof MapClass) return this.map(object, level);
     if (object instanceof SetClass) return this.set(object, level);
-    if (object instanceof TypedArrayClass) return this.list(object, level, `${className(object)}(${object.length}) `, object.length);
+    if (object instanceof TypedArrayClass) {
+      return this.list(object, level, `${className(object)}(${object.length}) `, object.length);
+    }
     if (object instanceof Date) return isNaN(object) ? "Invalid Date" : dateToISOString(object);
     if (object instanceof RegExp) return this.withProperties(regexpToString(object), object, level, ["lastIndex"]);
     const promise = lookIntoPromise(object);
-    if (promise) return `Promise { ${promise[0] === "fulfilled" ? this.show(promise[1], level + 1) : promise[0] === "pending" ? "<pending>" : `<rejected> ${this.show(promise[1], level + 1)}`} }`;
+    if (promise) return this.promise(promise[0], promise[1], level);
     for (const boxed of [Number, String, Boolean]) {
       if (object instanceof boxed) return `[${boxed.name}: ${this.show(object.valueOf(), level + 1)}]`;
     }
     if (object instanceof ArrayBuffer) return `ArrayBuffer { byteLength: ${object.byteLength} }`;
     return this.plain(object, level);
+  }
+
+  promise(state, value, level) {
+    if (state === "pending") return "Promise { <pending> }";
+    return `Promise { ${state === "rejected" ? "<rejected> " : ""}${this.show(value, level + 1)} }`;
   }
 
   error(error, level) {
@@ -245,7 +256,7 @@ export function inspect(value, depth = DEPTH, level = 1) {
 
 const FORMATS = {
   __proto__: null,
-  s: (value) => (typeof value === "object" && value !== null ? inspect(value, 0) : typeof value === "symbol" ? symbolToString(value) : `${value}`),
+  s: (value) => (typeof value === "object" || typeof value === "symbol" ? inspect(value, 0) : `${value}`),
   d: (value) => (typeof value === "bigint" ? `${value}n` : `${typeof value === "object" ? NaN : Number(value)}`),
   i: (value) => (typeof value === "bigint" ? `${value}n` : `${typeof value === "object" ? NaN : parseInt(value)}`),
   f: (value) => `${typeof value === "symbol" ? NaN : parseFloat(value)}`,

@@ -141,7 +141,8 @@ export async function runSuites(suites, { afterEach } = {}) {
   if (report.passed + report.failed === 0) fail(undefined, "there are no tests");
   if (report.failed > 0) {
     const first = report.failures[0];
-    const error = new AssertionError(`${report.failed} of ${report.passed + report.failed} tests failed: ${first.suite}: ${first.test}: ${first.message}`);
+    const what = `${report.failed} of ${report.passed + report.failed} tests failed`;
+    const error = new AssertionError(`${what}: ${first.suite}: ${first.test}: ${first.message}`);
     throw Object.assign(error, { report });
   }
   return report;

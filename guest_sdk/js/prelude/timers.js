@@ -5,7 +5,9 @@ import { giveUp, start } from "runner:calls";
 import { write } from "runner:console";
 import { HostError, logText } from "runner:errors";
 import { AFTER, EVERY, NAMES, UNSUPPORTED } from "runner:operations";
-import { MapClass, apply, isFinite, mapDelete, mapForEach, mapSet, mapSize, max, promiseThen, trunc } from "runner:primordials";
+import {
+  MapClass, apply, isFinite, mapDelete, mapForEach, mapSet, mapSize, max, promiseThen, trunc,
+} from "runner:primordials";
 
 // Functions that the end of the slice calls, by handles that no call's number can be.
 const FIRST_HANDLE = 0x80000000;
