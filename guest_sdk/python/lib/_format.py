@@ -43,7 +43,7 @@ class _Spec:
     """A specification, taken apart: `[[fill]align][sign][z][#][0][width][grouping][.precision][type]`."""
 
     def __init__(self, text, default_align):
-        self.fill, self.align, self.sign = " ", "", "-"
+        self.fill, self.align, self.sign = None, "", "-"
         at = 0
         if len(text) > 1 and text[1] in "<>=^":
             self.fill, self.align, at = text[0], text[1], 2
@@ -76,8 +76,9 @@ class _Spec:
         at += self.alternate
         if at < len(text) and text[at] == "0":
             at += 1
-            if not self.align:
-                self.fill, self.align = "0", "="
+            self.fill = self.fill or "0"
+            self.align = self.align or "="
+        self.fill = self.fill or " "
         return at
 
     def pad(self, sign, body):
@@ -105,6 +106,8 @@ def _format_text(value, text):
     spec = _Spec(text, "<")
     if spec.type not in ("", "s"):
         raise ValueError("Unknown format code '{}' for object of type 'str'".format(spec.type))
+    if spec.sign != "-":
+        raise ValueError("Sign not allowed in string format specifier")
     if spec.align == "=" and spec.fill == "0":
         spec.align = "<"
     elif spec.align == "=":
@@ -127,6 +130,8 @@ def _format_number(value, text):
             is_negative = False
     else:
         if kind == "c":
+            if spec.sign != "-":
+                raise ValueError("Sign not allowed with integer format specifier 'c'")
             return spec.pad("", chr(value))
         if kind not in ("", "d", "b", "o", "x", "X", "n"):
             raise ValueError("Unknown format code '{}' for object of type 'int'".format(kind))

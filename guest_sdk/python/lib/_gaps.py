@@ -5,8 +5,9 @@ import _text
 from _format import format_text
 
 
-def _format(text, *args, **names):
-    return format_text(text, args, names)
+def _format(*args, **names):
+    # A field may have any name, so no parameter has one.
+    return format_text(args[0], args[1:], names)
 
 
 def _many(step):

@@ -84,6 +84,39 @@ def dict_of(*parts):
     return merged
 
 
+# Slices with a step, and of what is no list: the engine's lists can be read by them, not changed.
+
+
+def set_cut(target, start, stop, step, values):
+    cut = slice_(start, stop, step)
+    if not isinstance(target, list):
+        target[cut] = values
+    elif step in (None, 1):
+        target[cut] = list(values)
+    else:
+        places = range(*cut.indices(len(target)))
+        values = list(values)
+        if len(values) != len(places):
+            text = "attempt to assign sequence of size {} to extended slice of size {}"
+            raise ValueError(text.format(len(values), len(places)))
+        for place, value in zip(places, values):
+            target[place] = value
+
+
+def del_cut(target, start, stop, step):
+    cut = slice_(start, stop, step)
+    if not isinstance(target, list):
+        del target[cut]
+    else:
+        for place in sorted(range(*cut.indices(len(target))), reverse=True):
+            target.pop(place)
+
+
+def of_view(value):
+    """A set instead of a dict's keys or items, for operations of sets."""
+    return set(value) if type(value).__name__ == "dict_view" else value
+
+
 # Patterns.
 
 _TEXTS = (str, bytes, bytearray)
@@ -169,6 +202,14 @@ def _check_of(cls):
 
 def _is_type(value):
     return value is None or isinstance(value, (type, tuple, TypeVariable))
+
+
+def base_init(parent, cls, value, *args, **keywords):
+    """`Exception.__init__(self, …)`: the engine's built-in classes have no such attribute."""
+    own = cls.__dict__.get("__init__") if hasattr(cls, "__dict__") else None
+    if own is None and cls is not object:
+        return parent.__init__(*args, **keywords)
+    return None if own is None else own(value, *args, **keywords)
 
 
 def union(one, other):

@@ -184,6 +184,8 @@ _SINGLE_BYTE = {"ascii": 128, "us-ascii": 128, "latin-1": 256, "latin1": 256, "i
 
 
 def encode(text, encoding="utf-8", errors="strict"):
+    if not isinstance(encoding, str):
+        raise TypeError("encoding must be str, not {}".format(type(encoding).__name__))
     name = encoding.lower()
     if name in _UTF8:
         return text.encode()

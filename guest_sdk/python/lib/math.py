@@ -4,6 +4,7 @@ from umath import *
 
 inf = float("inf")
 nan = float("nan")
+pi, e = 3.141592653589793, 2.718281828459045
 tau = 2 * pi
 
 

@@ -55,6 +55,72 @@ def lower_call(node: ast.Call, names: Names) -> ast.expr:
     return node
 
 
+def is_base_init(node: ast.Call, names: Names, receiver: str | None) -> bool:
+    """
+    Whether the call is `Exception.__init__(self, …)`, of a built-in class.
+    """
+    function = node.func
+    if not (isinstance(function, ast.Attribute) and function.attr == "__init__" and receiver and node.args):
+        return False
+    cls = function.value
+    is_builtin = isinstance(cls, ast.Name) and cls.id not in names.bound
+    return is_builtin and is_name(node.args[0], receiver)
+
+
+def lower_base_init(node: ast.Call) -> ast.expr:
+    """
+    What `is_base_init` found, by way of `super()`.
+    """
+    if isinstance(node.func, ast.Attribute):
+        node.args = [call("super"), node.func.value, *node.args]
+        node.func = helper("base_init")
+    return node
+
+
+def lower_views(node: ast.BinOp) -> ast.BinOp:
+    """
+    `d.keys() & other`: the engine's views are no sets.
+    """
+    if isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub):
+        node.left, node.right = (
+            call_helper("of_view", side) if _is_view(side) else side for side in (node.left, node.right)
+        )
+    return node
+
+
+def lower_slice_assignment(node: ast.Assign) -> ast.stmt | None:
+    """
+    `x[a:b:c] = y`, if the engine may not be able to do it.
+    """
+    target = node.targets[0]
+    if (
+        len(node.targets) > 1
+        or not isinstance(target, ast.Subscript)
+        or not isinstance(target.slice, ast.Slice)
+    ):
+        return None
+    if target.slice.step is None and isinstance(node.value, ast.List | ast.Tuple):
+        return None
+    parts = [part or constant(None) for part in (target.slice.lower, target.slice.upper, target.slice.step)]
+    return ast.Expr(value=at(call_helper("set_cut", target.value, *parts, node.value), node))
+
+
+def lower_deletion(target: ast.expr) -> ast.stmt:
+    """
+    The deletion of one target.
+    """
+    if isinstance(target, ast.Tuple | ast.List):
+        return ast.Delete(targets=[target])
+    if (
+        not isinstance(target, ast.Subscript)
+        or not isinstance(target.slice, ast.Slice)
+        or not target.slice.step
+    ):
+        return ast.Delete(targets=[target])
+    parts = [part or constant(None) for part in (target.slice.lower, target.slice.upper, target.slice.step)]
+    return ast.Expr(value=at(call_helper("del_cut", target.value, *parts), target))
+
+
 def lower_subscript(node: ast.Subscript, names: Names) -> ast.expr:
     """
     A subscript that is read, of what may be a class.
@@ -101,6 +167,12 @@ def lower_dict(node: ast.Dict) -> ast.expr:
             run.keys.append(key)
             run.values.append(value)
     return at(call_helper("dict_of", *parts, *([run] if run.keys else [])), node)
+
+
+def _is_view(node: ast.expr) -> bool:
+    is_call = isinstance(node, ast.Call) and not node.args and not node.keywords
+    function = node.func if isinstance(node, ast.Call) else node
+    return is_call and isinstance(function, ast.Attribute) and function.attr in {"keys", "items"}
 
 
 def _method_place(made: ast.expr, node: ast.Attribute) -> ast.expr:

@@ -177,6 +177,15 @@ class Rewriter(ast.NodeTransformer):
 
     # Statements.
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        changed = expressions.lower_slice_assignment(node)
+        return node if changed is None else at(changed, node)
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        self.generic_visit(node)
+        return [at(expressions.lower_deletion(target), target) for target in node.targets]
+
     def visit_TypeAlias(self, node: Any) -> ast.stmt:
         return at(assign(node.name.id, call_helper("type_variable", constant(node.name.id))), node)
 
@@ -275,6 +284,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
+        if expressions.is_base_init(node, self._names, self._scope.receiver):
+            return at(expressions.lower_base_init(node), node)
         return expressions.lower_call(node, self._names)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
@@ -283,7 +294,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        return expressions.lower_union(node, self._names)
+        return expressions.lower_union(expressions.lower_views(node), self._names)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         self.generic_visit(node)

@@ -229,6 +229,9 @@ def _named_tuple(typename, names, defaults, more):
         "__repr__": lambda self: _shown(self, names),
         "__str__": lambda self: _shown(self, names),
     }
+    # The engine's tuples can't be joined with what only derives from them.
+    space["__add__"] = lambda self, other: tuple(list(self) + list(other))
+    space["__radd__"] = lambda self, other: tuple(list(other) + list(self))
     space.update(more)
     made = type(typename, (plain,), space)
     return made
