@@ -5,6 +5,8 @@
 
 #include "engine.h"
 
+#include <string.h>
+
 #include "py/compile.h"
 #include "py/cstack.h"
 #include "py/gc.h"
@@ -15,7 +17,7 @@
 enum {
   /* Python's recursion ends when C has used this much of its own stack; the host's stack for WebAssembly, 1 MiB, must
      not be used up before. */
-  STACK_BYTES = 160 * 1024,
+  STACK_BYTES = ENGINE_STACK_BYTES - 64 * 1024,
 };
 
 enum { DELIVER, WAKE, STEP, BROKEN };
@@ -53,7 +55,8 @@ static void report_error(void) {
   error = MP_STATE_VM(engine_error);
   if (!call_hook(BROKEN, 1, &error, &result)) {
     fail_plainly();
-    output_log(RUNNER_LOG_ERROR, "MemoryError", 11);
+    mp_obj_print_exception(&mp_plat_print, MP_STATE_VM(engine_error));
+    output_flush();
   }
   MP_STATE_VM(engine_error) = MP_OBJ_NULL;
 }
@@ -66,17 +69,11 @@ static void work(void) {
     if (!call_hook(STEP, 0, NULL, &more)) report_error();
     else if (more == mp_const_false) break;
   }
-  if (engine_loaded) {
-    /* The image is made of what is left: it holds the agent, and nothing of how it came to be. */
-    engine_loaded = false;
-    heap_collect();
-    heap_clear_free();
-  }
   output_flush();
 }
 
 /* `first` and `second` are the hook's first arguments, and the payload is its third. */
-static void slice(unsigned hook, int32_t first, int32_t second, uint32_t size) {
+__attribute__((noinline)) static void slice(unsigned hook, int32_t first, int32_t second, uint32_t size) {
   mp_cstack_init_with_sp_here(STACK_BYTES);
   heap_tidy();
   nlr_buf_t nlr;
@@ -99,9 +96,31 @@ static void slice(unsigned hook, int32_t first, int32_t second, uint32_t size) {
   work();
 }
 
-void runner_abi_v1(void) {}
+/* What calls have left on the C stack, below the frame of an export that returns, down to where nothing ever was: it
+   would make pages differ that mean the same. */
+__attribute__((noinline)) static void clear_stack(void) {
+  enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / sizeof(uint64_t) };
+  uintptr_t end = (uintptr_t)__builtin_frame_address(0), start = end & ~(uintptr_t)(PAGE_BYTES - 1);
+  memset((void *)start, 0, end - start);
+  bool used = true;
+  while (used && start > PAGE_BYTES) {
+    start -= PAGE_BYTES;
+    uint64_t *words = (uint64_t *)start;
+    used = false;
+    for (size_t i = 0; i < PAGE_WORDS; i++) {
+      if (words[i] == 0) continue;
+      words[i] = 0;
+      used = true;
+    }
+  }
+}
 
-void agent_start(void) {
+static void leave_no_trace(void) {
+  heap_settle();
+  clear_stack();
+}
+
+__attribute__((noinline)) static void start(void) {
   mp_cstack_init_with_sp_here(STACK_BYTES);
   heap_start();
   mp_init();
@@ -113,15 +132,25 @@ void agent_start(void) {
     mp_obj_print_exception(&mp_plat_print, MP_OBJ_FROM_PTR(nlr.ret_val));
     __builtin_trap();
   }
-  heap_collect();
-  heap_clear_free();
+}
+
+void runner_abi_v1(void) {}
+
+void agent_start(void) {
+  start();
+  leave_no_trace();
 }
 
 void agent_deliver(int32_t delivery, int32_t kind, uint32_t size) {
   engine_delivery = delivery;
   slice(DELIVER, delivery, kind, size);
+  leave_no_trace();
 }
 
 void agent_wake(int32_t call, int32_t status, uint32_t size) {
   slice(WAKE, call, status, size);
+  leave_no_trace();
 }
+
+/* The prelude tells an upgrade from a delivery by its kind. */
+void agent_upgrade(int32_t delivery, int32_t kind, uint32_t size) { agent_deliver(delivery, kind, size); }

@@ -16,7 +16,7 @@
 void heap_start(void);
 void heap_tidy(void);
 void heap_collect(void);
-void heap_clear_free(void);
+void heap_settle(void);
 size_t heap_used_bytes(void);
 
 /* payload_in.c and payload_out.c: CBOR. Both raise Python exceptions. */
@@ -55,8 +55,6 @@ extern const mp_obj_fun_builtin_fixed_t host_extend_obj;
 
 /* Whether an agent is being loaded, and how many more steps it may take; 0 is without end. */
 extern bool engine_loading;
-/* Whether it was loaded in this slice. */
-extern bool engine_loaded;
 extern uint32_t engine_steps_left;
 
 /* The open delivery, or 0. */

@@ -11,7 +11,11 @@ enum {
   WASM_PAGE_BYTES = 65536,
   FIRST_AREA_BYTES = 3 * WASM_PAGE_BYTES / 2,
   /* Sweeping rewrites the allocation table and makes old blocks be used anew, so it pays only after a while. */
-  TIDY_AFTER_BYTES = 32 * 1024,
+  TIDY_AFTER_BYTES = 128 * 1024,
+  /* A heap of which no more is in use is swept at the end of every slice. */
+  SMALL_BYTES = 1024 * 1024,
+  /* They double in size, so there are no more. */
+  MAX_AREAS = 32,
   BLOCKS_PER_TABLE_BYTE = 4,
   TABLE_BITS = 2,
   TABLE_MASK = 3,
@@ -93,13 +97,33 @@ size_t heap_used_bytes(void) {
   return used * MICROPY_BYTES_PER_GC_BLOCK;
 }
 
-/* Zeroes what is free, so that an image holds no remains of loading. */
-void heap_clear_free(void) {
-  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next) {
-    size_t blocks = area->gc_alloc_table_byte_len * BLOCKS_PER_TABLE_BYTE;
-    for (size_t block = 0; block < blocks; block++) {
-      if (kind_of(area, block) != FREE) continue;
-      memset(area->gc_pool_start + block * MICROPY_BYTES_PER_GC_BLOCK, 0, MICROPY_BYTES_PER_GC_BLOCK);
+/* Zeroes what is free among the first blocks of an area. A block that is zero is not written: its page may still be
+   shared with other instances. */
+static void clear_free(const mp_state_mem_area_t *area, size_t blocks) {
+  /* Upstream may take the block after the last one for used. */
+  size_t all = area->gc_alloc_table_byte_len * BLOCKS_PER_TABLE_BYTE;
+  for (size_t block = 0; block < blocks && block < all; block++) {
+    if (kind_of(area, block) != FREE) continue;
+    uint64_t *words = (uint64_t *)(area->gc_pool_start + block * MICROPY_BYTES_PER_GC_BLOCK);
+    for (size_t i = 0; i < MICROPY_BYTES_PER_GC_BLOCK / sizeof *words; i++) {
+      if (words[i] != 0) words[i] = 0;
     }
+  }
+}
+
+/* Called when a slice ends: sweeps, so that memory holds what the agent keeps and no trace of how it came to it. Then
+   the next slice uses the same pages again, and a snapshot is as small as what has changed. */
+void heap_settle(void) {
+  size_t allocated = MP_STATE_MEM(gc_alloc_amount);
+  if (allocated == 0 || (kept_blocks > SMALL_BYTES / MICROPY_BYTES_PER_GC_BLOCK && allocated < kept_blocks / 2)) return;
+  size_t used[MAX_AREAS], count = 0;
+  mp_state_mem_area_t *area;
+  for (area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
+    used[count++] = area->gc_last_used_block + 1;
+  }
+  heap_collect();
+  count = 0;
+  for (area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
+    clear_free(area, used[count++]);
   }
 }

@@ -11,11 +11,11 @@
 #include "py/runtime.h"
 #include "runner_abi.h"
 
-bool engine_loading, engine_loaded;
+bool engine_loading;
 int32_t engine_delivery;
 uint32_t engine_steps_left;
 
-enum { RESTORED_BYTES = 64, BITS_PER_BYTE = 8, MAX_RANDOM_BYTES = 65536, REFILL_STEPS = 1000 };
+enum { RESTORED_BYTES = 64, MAX_SNAPSHOT_BYTES = 4096, BITS_PER_BYTE = 8, MAX_RANDOM_BYTES = 65536, REFILL_STEPS = 1000 };
 
 /* Calls and replies ------------------------------------------------------------------------------------------ */
 
@@ -127,6 +127,13 @@ static mp_obj_t host_restored(void) {
 }
 static MP_DEFINE_CONST_FUN_OBJ_0(host_restored_obj, host_restored);
 
+static mp_obj_t host_last_snapshot(void) {
+  uint8_t bytes[MAX_SNAPSHOT_BYTES];
+  int32_t size = runner_agent_last_snapshot(bytes, sizeof bytes);
+  return size > 0 ? payload_read(bytes, (size_t)size) : mp_const_none;
+}
+static MP_DEFINE_CONST_FUN_OBJ_0(host_last_snapshot_obj, host_last_snapshot);
+
 static mp_obj_t host_snapshot(mp_obj_t reason) {
   if (reason == mp_const_none) return mp_obj_new_int(runner_agent_snapshot(NULL, 0));
   vstr_t out;
@@ -171,7 +178,6 @@ static MP_DEFINE_CONST_FUN_OBJ_1(host_load_begins_obj, host_load_begins);
 
 static mp_obj_t host_load_ends(void) {
   engine_loading = false;
-  engine_loaded = true;
   engine_steps_left = 0;
   chance_renew();
   return mp_const_none;
@@ -199,6 +205,7 @@ static const mp_rom_map_elem_t host_table[] = {
   {MP_ROM_QSTR(MP_QSTR_random_bits), MP_ROM_PTR(&host_random_bits_obj)},
   {MP_ROM_QSTR(MP_QSTR_random_bytes), MP_ROM_PTR(&host_random_bytes_obj)},
   {MP_ROM_QSTR(MP_QSTR_restored), MP_ROM_PTR(&host_restored_obj)},
+  {MP_ROM_QSTR(MP_QSTR_last_snapshot), MP_ROM_PTR(&host_last_snapshot_obj)},
   {MP_ROM_QSTR(MP_QSTR_snapshot), MP_ROM_PTR(&host_snapshot_obj)},
   {MP_ROM_QSTR(MP_QSTR_traceback), MP_ROM_PTR(&host_traceback_obj)},
   {MP_ROM_QSTR(MP_QSTR_load_begins), MP_ROM_PTR(&host_load_begins_obj)},

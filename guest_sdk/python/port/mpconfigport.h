@@ -128,12 +128,22 @@ void engine_out_of_steps(void);
 #define MICROPY_PY_HASHLIB_MD5 (0)
 #define MICROPY_PY_HASHLIB_SHA1 (0)
 #define MICROPY_PY_HASHLIB_SHA256 (1)
-#define MICROPY_PY_JSON (1)
-#define MICROPY_PY_JSON_SEPARATORS (1)
-#define MICROPY_PY_RE (1)
-#define MICROPY_PY_RE_MATCH_GROUPS (1)
-#define MICROPY_PY_RE_MATCH_SPAN_START_END (1)
-#define MICROPY_PY_RE_SUB (1)
+/* The library has its own. */
+#define MICROPY_PY_JSON (0)
+#define MICROPY_PY_RE (0)
+
+/* Where upstream looks at how deep the C stack is, by an edit of the recipe. In WebAssembly a frame may have no part of
+   the memory's stack, and only that is measured: this gives it one, in proportion to what it takes of the host's. */
+#define ENGINE_CHECK_STACK(frame_bytes) \
+  volatile char engine_frame[frame_bytes]; \
+  engine_frame[0] = 0; \
+  mp_cstack_check()
+
+/* The size of `count` things, or one that can't be had. */
+static inline size_t engine_times(size_t size, size_t count) {
+  size_t total;
+  return __builtin_mul_overflow(size, count, &total) ? (size_t)-1 / 2 : total;
+}
 
 /* What takes the place of upstream's own, by the edits of the recipe. An object is a `void *`. */
 enum { ENGINE_REPR = -2 };

@@ -12,7 +12,7 @@ __all__ = (
     "sleep", "snapshot", "tool", "usage", "wait_for",
 )
 
-# Runs on the build's machine format it; to this interpreter a name is a name.
+# What `chat` and `complete` take beside the messages.
 _OPTIONS = ("tools", "system", "model", "max_tokens", "provider")
 
 
@@ -227,7 +227,10 @@ def restored():
 
 def last_snapshot():
     """`None`, or `{ok, bytes, at, error}` of the last snapshot."""
-    return None
+    told = _host.last_snapshot()
+    if told is not None:
+        told["at"] = told.pop("at_ms", None)
+    return told
 
 
 def now_ms():

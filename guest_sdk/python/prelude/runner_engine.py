@@ -11,9 +11,14 @@ import runner_tasks
 from runner_errors import HostError
 from runner_tasks import CancelledError, Task
 
-_KINDS = {1: "message", 2: "event", 3: "tick", 4: "restore"}
+_KINDS = {1: "message", 2: "event", 3: "tick", 4: "restore", 5: "hand_over", 6: "take_over"}
+_UPGRADES = {
+    "hand_over": "the agent has no on_hand_over, so it can't be upgraded",
+    "take_over": "the agent has no on_take_over, so it can't take over",
+}
 _HANDLERS = (
     ("run", "run"), ("message", "on_message"), ("event", "on_event"), ("tick", "on_tick"), ("restore", "on_restore"),
+    ("hand_over", "on_hand_over"), ("take_over", "on_take_over"),
 )
 _LIMIT = -4
 _INVALID = -2
@@ -106,6 +111,8 @@ class _Engine:
         self.suites = None
         # The delivery that waits for its reply.
         self.open = None
+        # Whether that is an upgrade, which has one slice and no more.
+        self.upgrading = False
 
     def deliver(self, number, kind, payload):
         if isinstance(payload, BaseException):
@@ -123,12 +130,16 @@ class _Engine:
             handler = self.handlers.get("run")
         if handler is not None:
             self._start(number, handler, payload)
+            self.upgrading = kind in _UPGRADES
+        elif kind in _UPGRADES:
+            _host.fail(number, {"message": _UPGRADES[kind]})
         elif kind == "restore":
             _host.reply(number, None)
         else:
             _host.fail(number, {"message": "no handler for '{}'".format(kind)})
 
     def _start(self, number, handler, payload):
+        self.upgrading = False
         self.open = Delivery(number, handler, payload)
 
     def _test(self, payload):
@@ -141,9 +152,11 @@ class _Engine:
             return True
         if self.open is None:
             runner_tasks.report_failed()
+        elif self.upgrading:
+            self.open.set_exception(RuntimeError("an upgrade can't wait for an answer"))
+            return True
         elif not runner_calls.in_flight:
-            stuck = self.open
-            stuck.set_exception(RuntimeError("the agent waits for something that will never come"))
+            self.open.set_exception(RuntimeError("the agent waits for something that will never come"))
             return True
         return False
 
@@ -182,7 +195,7 @@ class _Engine:
             return self._load_suites(request["suites"], names)
         entry = runner_imports.import_module(names[request["entry"]])
         handlers = _handlers_of(entry)
-        if not handlers:
+        if not any(word in handlers for word in ("run", "message", "event", "tick")):
             raise EntryError("it has no function 'run', 'on_message', 'on_event' or 'on_tick'")
         self.handlers = handlers
         runner_calls.set_tick_handler(handlers.get("tick"))

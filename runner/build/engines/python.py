@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from runner.build.c import _zig as zig_path
+from runner.build.c import zig_path
 from runner.build.engines.recipe import DebianSource, Recipe, Run
 from runner.build.sdk import sdk_root
 from runner.errors import BuildFailed
@@ -29,14 +29,14 @@ PIN: Final = DebianSource(
     sha256="7b25be99a502f070b2de81dafc08da7051d992325d6e67daa9045a918fffdbea",
 )
 
-STACK_BYTES: Final = 192 * 1024
+STACK_BYTES: Final = 448 * 1024
 """
 Of the C stack, which lies below all data. More than Python's recursion may use: see `guest_sdk/python/port/engine.c`.
 """
 
 _FOLDERS: Final = ("python", "engine", "c/include")
 
-_EXTMOD: Final = ("modbinascii", "modhashlib", "modheapq", "modjson", "modre")
+_EXTMOD: Final = ("modbinascii", "modhashlib", "modheapq")
 # For processors and systems that an agent does not have.
 _LEFT_OUT: Final = re.compile(
     r"(asm|emitn|emitinline|nlr(?!\.c|setjmp\.c)|mod(thread|gc|micropython|errno)|(profile|showbc|repl|persistentcode|"
@@ -58,36 +58,85 @@ _LINK_FLAGS: Final = (
     "-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}",
 )  # fmt: skip
 
+_CHECK: Final = "ENGINE_CHECK_STACK(512);"
+_CHECK_CALL: Final = "ENGINE_CHECK_STACK(256);"
+_SLICE: Final = (_STEPPED, "return engine_slice(self_in, index);")
+# The bytes of a character as they are, from where the next one begins.
+_AS_IT_IS: Final = (
+    "else if (ch > 0xa0 && ch != 0xad && !(ch >= 0xd800 && ch < 0xe000)) { int n = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4; "
+    "print->print_strn(print->data, (const char *)s - n, n); } else if (ch < 0x100)"
+)
+
 # Of a file: what gives way, as an expression, and to what. Each is found exactly once: the sources are pinned.
 _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     # Maps that keep their order are ours; sets stay upstream's.
     "map.c": ((r"\A", "".join(f"#define {name} upstream_{name}\n" for name in _MAP_FUNCTIONS)),),
-    "objdict.c": ((r"self->map\.is_ordered\) \{\s+cur = self->map\.used - 1;", "1) { cur = engine_map_last(&self->map);"),),
+    "objdict.c": (
+        (
+            r"self->map\.is_ordered\) \{\s+cur = self->map\.used - 1;",
+            "1) { cur = engine_map_last(&self->map);",
+        ),
+    ),
+    # Exact floats.
     "objfloat.c": ((r"mp_format_float\(", "engine_float_repr("),),
     "objcomplex.c": ((r"\A", "#define mp_format_float engine_float_repr\n"),),
-    "objstr.c": (
-        (r"type = 'g';\s+\}\s+if \(type == 'n'", "type = 'g'; if (precision < 0) precision = ENGINE_REPR; } if (type == 'n'"),
-        (_STEPPED, "return engine_slice(self_in, index);"),
-    ),
-    "objstrunicode.c": (
-        (_STEPPED, "return engine_slice(self_in, index);"),
-        (r"else if \(ch < 0x100\)", "else if (ch > 0xa0 && ch != 0xad && !(ch >= 0xd800 && ch < 0xe000)) "
-         "print->print_strn(print->data, (const char *)s - (ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4), "
-         "ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4); else if (ch < 0x100)"),
-    ),
-    "objtuple.c": ((_STEPPED, "return engine_slice(self_in, index);"),),
-    "objarray.c": ((_STEPPED, "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); else mp_raise_NotImplementedError(NULL);"),),
-    "objlist.c": ((r"mp_quicksort\(self->items, self->items \+ self->len - 1,", "engine_sort(self,"), (r"args\.reverse\.u_bool \? mp_const_false : mp_const_true", "args.reverse.u_bool")),
-    "modbuiltins.c": ((r"MICROPY_FLOAT_C_FUN\(nearbyint\)\(val \* mult\) / mult", "engine_round(val, num_dig)"),),
     "mpprint.c": ((r"\A", "#define mp_print_float upstream_print_float\n"),),
     "parsenum.c": ((r"\A", "#define mp_parse_num_decimal upstream_parse_num_decimal\n"),),
+    "modbuiltins.c": (
+        (r"MICROPY_FLOAT_C_FUN\(nearbyint\)\(val \* mult\) / mult", "engine_round(val, num_dig)"),
+    ),
+    # Slices with a step, texts as they are, and sizes that do not wrap.
+    "objstr.c": (
+        (
+            r"type = 'g';\s+\}\s+if \(type == 'n'",
+            "type = 'g'; if (precision < 0) precision = ENGINE_REPR; } if (type == 'n'",
+        ),
+        _SLICE,
+        (r"vstr_init_len\(&vstr, lhs_len \* n\)", "vstr_init_len(&vstr, engine_times(lhs_len, n))"),
+    ),
+    "objstrunicode.c": (_SLICE, (r"else if \(ch < 0x100\)", _AS_IT_IS)),
+    "objtuple.c": (
+        _SLICE,
+        (r"mp_obj_new_tuple\(o->len \* n, NULL\)", "mp_obj_new_tuple(engine_times(o->len, n), NULL)"),
+        (r"case MP_UNARY_OP_HASH: \{", f"case MP_UNARY_OP_HASH: {{ {_CHECK}"),
+    ),
+    "objarray.c": (
+        (
+            _STEPPED,
+            "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); mp_raise_NotImplementedError(NULL);",
+        ),
+    ),
+    "objlist.c": (
+        (r"list_new\(o->len \* n\)", "list_new(engine_times(o->len, n))"),
+        (r"mp_quicksort\(self->items, self->items \+ self->len - 1,", "engine_sort(self,"),
+        (r"args\.reverse\.u_bool \? mp_const_false : mp_const_true", "args.reverse.u_bool"),
+    ),
+    "misc.h": (
+        (r"m_malloc\(sizeof\(type\) \* \(num\)\)", "m_malloc(engine_times(sizeof(type), (num)))"),
+        (r"m_malloc0\(sizeof\(type\) \* \(num\)\)", "m_malloc0(engine_times(sizeof(type), (num)))"),
+        (
+            r"m_malloc\(offsetof\(obj_type, var_field\) \+ sizeof\(var_type\) \* \(var_num\)\)",
+            "m_malloc(offsetof(obj_type, var_field) + engine_times(sizeof(var_type), (var_num)))",
+        ),
+    ),
+    # Exceptions with attributes, and attributes that other types lack.
     "objexcept.h": ((r"mp_obj_tuple_t \*args;", "mp_obj_tuple_t *args; mp_obj_dict_t *attributes;"),),
     "objexcept.c": (
         (r"o_exc->traceback_data = NULL;", "o_exc->traceback_data = NULL; o_exc->attributes = NULL;"),
         (r"(?m)^void mp_obj_exception_print\(", "void upstream_exception_print("),
         (r"(?m)^void mp_obj_exception_attr\(", "void upstream_exception_attr("),
     ),
-    "runtime.c": ((r"(?m)^void mp_load_method_maybe\(", "void upstream_load_method_maybe("),),
+    "runtime.c": (
+        (r"(?m)^void mp_load_method_maybe\(", "void upstream_load_method_maybe("),
+        (r"mp_cstack_check\(\);", _CHECK),
+        (r"(?m)^(mp_obj_t mp_call_function_n_kw\([^)]*\) \{)", r"\1 " + _CHECK_CALL),
+    ),
+    # Recursion that is looked at: where values are shown, compared and compiled.
+    "obj.c": (
+        (r"mp_cstack_check\(\);", _CHECK),
+        (r"(?m)^(mp_obj_t mp_obj_equal_not_equal\([^)]*\) \{)", r"\1 " + _CHECK),
+    ),
+    "compile.c": ((r"(?m)^(static void compile_node\([^)]*\) \{)", r"\1 " + _CHECK),),
 }
 
 # Upstream takes it from the date and a repository.
@@ -167,7 +216,7 @@ class _Making:
             path = self._upstream / "py" / name
             text = path.read_text(encoding="utf-8")
             for pattern, replacement in edits:
-                text, count = re.subn(pattern, lambda _, new=replacement: new, text)
+                text, count = re.subn(pattern, replacement, text)
                 if count != 1:
                     raise BuildFailed(name, f"an edit of it fits {count} times: {pattern}")
             path.write_text(text, encoding="utf-8")
