@@ -48,7 +48,7 @@ def compile_c(folder: Path, manifest: Manifest) -> tuple[bytes, str]:
     folder = folder.resolve()
     for name in manifest.sources:
         read_file(folder / name, max_bytes=MAX_SOURCE_BYTES, inside=folder)
-    zig = _zig()
+    zig = zig_path()
     binaryen = _binaryen() if manifest.build.unwind else None
     with TemporaryDirectory(prefix="runner-build-") as name:
         compiler = _Compiler(zig, folder, Path(name), manifest)
@@ -119,7 +119,7 @@ class _Compiler:
             self.warnings.append(words)
 
 
-def _zig() -> Path:
+def zig_path() -> Path:
     """
     The compiler itself: run as `python -m ziglang` in the agent's folder, a `ziglang.py` there would win.
     """

@@ -31,7 +31,7 @@ class Limits:
     """
 
     memory_bytes: int = 64 * MIB
-    fuel: int = 2_000_000_000
+    fuel: int = 20_000_000_000
     timeout_ms: int = 30_000
     request_bytes: int = 1 * MIB
     reply_bytes: int = 1 * MIB

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from runner.build.c import _zig as zig_path
+from runner.build.c import zig_path
 from runner.build.engines.recipe import PyPISource, Recipe, Run
 from runner.build.sdk import sdk_root
 from runner.errors import BuildFailed
