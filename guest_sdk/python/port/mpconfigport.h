@@ -135,8 +135,8 @@ void engine_out_of_steps(void);
 /* Where upstream looks at how deep the C stack is, by an edit of the recipe. In WebAssembly a frame may have no part of
    the memory's stack, and only that is measured: this gives it one, in proportion to what it takes of the host's. */
 #define ENGINE_CHECK_STACK(frame_bytes) \
-  volatile char engine_frame[frame_bytes]; \
-  engine_frame[0] = 0; \
+  char engine_frame[frame_bytes]; \
+  __asm__ volatile("" : : "r"(engine_frame)); \
   mp_cstack_check()
 
 /* The size of `count` things, or one that can't be had. */
