@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -28,6 +28,7 @@ from runner.kernel.machine import Deliver, Wake
 from runner.kernel.slice import LogLine
 from runner.kernel.state import Answer
 from runner.session.chronicle import Chronicle, Disposition, OpenGate
+from runner.session.crew import Crew
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
 from runner.session.pending import Pending
@@ -35,10 +36,11 @@ from runner.session.recording import Unrecorded
 from runner.session.recovery import CallHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
+    from runner.session.crew import Confirm
     from runner.session.outcome import Outcome
     from runner.session.ticker import Ticker
 
@@ -68,6 +70,14 @@ class _Unwritten(Exception):
         self.error = error
 
 
+@contextmanager
+def _told_from_the_guest() -> Iterator[None]:
+    try:
+        yield
+    except RunnerError as error:
+        raise _Unwritten(error) from error
+
+
 class Session:
     """
     One instance, live. An async context manager; leaving it gives up what is in flight, and waits for the
@@ -90,6 +100,7 @@ class Session:
         clock_ms: What `agent.now` answers.
         answers: What `answers` of the session was from which the machine was frozen: the effects of these
             calls are over.
+        crew: The threads that its slices run on, shared with others; `None` for its own.
     """
 
     def __init__(
@@ -104,6 +115,7 @@ class Session:
         chronicle: Chronicle | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
         answers: Iterable[Answer] = (),
+        crew: Crew | None = None,
     ) -> None:
         self.machine = machine
         self._handlers = handlers
@@ -112,6 +124,7 @@ class Session:
         self._on_snapshot = on_snapshot
         self._after_slice = after_slice
         self._clock_ms = clock_ms
+        self._crew = crew or Crew()
         self._chronicle = chronicle or Chronicle(
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
         )
@@ -133,6 +146,8 @@ class Session:
         self._ended_by: RunnerError | None = None
         # Whether an answer had the last turn between deliveries.
         self._woke = False
+        # Wall time of the last slice.
+        self._slice_ms = 0.0
         self.position = 0
 
     async def __aenter__(self) -> Self:
@@ -145,10 +160,12 @@ class Session:
         """
         answered = {answer.call for answer in self.answers}
         calls = [call for call in self.machine.calls if call.number not in answered]
-        begun = await anyio.to_thread.run_sync(self._chronicle.resume, calls)
+        with self._crew.staffed():
+            begun = await self._crew.do(partial(self._chronicle.resume, calls))
         if begun.uncertain:
             raise EffectUncertain(self._chronicle.name, begun.uncertain)
         await self._stack.__aenter__()
+        self._stack.enter_context(self._crew.staffed())
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._effects = Effects(tasks, self._handlers, self._take_answer)
         if self.machine.open_delivery:
@@ -198,7 +215,7 @@ class Session:
         del self._parked[call]
         [parked] = [other for other in self.machine.calls if other.number == call]
         write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
-        self._dispose(await anyio.to_thread.run_sync(write))
+        self._dispose(await self._crew.do(write))
         if self._open is not None:
             # Whoever waited for it was told to ask a person; now it goes on.
             self._open.go_on()
@@ -320,7 +337,7 @@ class Session:
                 try:
                     # It has happened: whoever leaves or gives up now must not make it uncertain.
                     with anyio.CancelScope(shield=True):
-                        await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+                        await self._crew.do(partial(self._chronicle.receipt, answer))
                 except RunnerError as error:
                     self._end(error)
                     return
@@ -358,7 +375,7 @@ class Session:
     async def _abandon(self, pending: Pending, failure: RunnerError) -> None:
         result = self.machine.abandon(failure)
         write = partial(self._chronicle.abandon, pending.number, failure, result, self.machine)
-        await anyio.to_thread.run_sync(write)
+        await self._crew.do(write)
         self._apply(result, Disposition())
 
     def _settle_if_blocked(self) -> None:
@@ -418,10 +435,9 @@ class Session:
 
     async def _step(self, event: Input) -> None:
         pending = self._open
-        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
         try:
-            result, guest_ms, disposition = await anyio.to_thread.run_sync(
-                self._run_slice, event, allowance_ms
+            result, disposition = await self._crew.do(
+                partial(self._run_slice, event, pending), expected_s=self._slice_ms / 1000
             )
         except _Unwritten as unwritten:
             raise unwritten.error from unwritten
@@ -435,20 +451,25 @@ class Session:
             raise
         self._woke = pending is None
         if pending is not None:
-            pending.guest_ms += guest_ms
+            pending.guest_ms += self._slice_ms
             pending.fuel += result.fuel
         self.position += 1
         self._apply(result, disposition)
 
-    def _run_slice(self, event: Input, allowance_ms: int) -> tuple[StepResult, float, Disposition]:
+    def _run_slice(self, event: Input, pending: Pending | None) -> Confirm[tuple[StepResult, Disposition]]:
+        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
         with self._ticker.guest_runs():
             started_s = time.monotonic()
             result = self.machine.step(event, deadline_ms=allowance_ms)
-            guest_ms = (time.monotonic() - started_s) * 1000
-        try:
-            return result, guest_ms, self._chronicle.slice(event, result, self.machine)
-        except RunnerError as error:
-            raise _Unwritten(error) from error
+            self._slice_ms = (time.monotonic() - started_s) * 1000
+        with _told_from_the_guest():
+            confirm = self._chronicle.slice(event, result, self.machine)
+
+        def finish() -> tuple[StepResult, Disposition]:
+            with _told_from_the_guest():
+                return result, confirm()
+
+        return finish
 
     async def _refused(self, event: Input, error: RunnerError) -> None:
         """

@@ -55,11 +55,14 @@ class FailsAt:
     def __init__(self, kind: type[Record]) -> None:
         self._kind = kind
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Callable[[], object]:
         """Write, or fail."""
-        if any(isinstance(record, self._kind) for record in records):
-            raise DiskFailed("here", "input/output error")
-        return len(records)
+
+        def confirm() -> None:
+            if any(isinstance(record, self._kind) for record in records):
+                raise DiskFailed("here", "input/output error")
+
+        return confirm
 
 
 @pytest.mark.parametrize("kind", [Slice, Receipt])
