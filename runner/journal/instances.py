@@ -5,14 +5,14 @@ The row of an instance: who it is, where its journal ends, where it stands. Seal
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from runner import codec
 from runner.digest import SIZE_BYTES, digest
 from runner.errors import JournalCorrupt, StaleWriter
 from runner.journal import standing as standings
-from runner.journal.chain import Row, Tail, end_of
+from runner.journal.chain import Row, Tail
 from runner.journal.database import Database
 from runner.journal.shapes import ShapeError
 from runner.journal.standing import Standing
@@ -73,7 +73,7 @@ def insert(
     Raises:
         sqlite3.IntegrityError: If there is one of that name.
     """
-    tail = end_of(rows)
+    tail = Tail(len(rows), rows[-1].chain)
     packed = standing.to_bytes()
     cursor = connection.execute(
         "INSERT INTO instances (name, agent, position, chain, standing, seal) VALUES (?, ?, ?, ?, ?, ?)",
@@ -84,30 +84,31 @@ def insert(
     return key
 
 
-def extend(connection: sqlite3.Connection, before: Entry, after: Entry, rows: list[Row]) -> Entry:
+def extend(connection: sqlite3.Connection, entry: Entry, standing: Standing, rows: list[Row]) -> Entry:
     """
-    Put records after those that `before` knows of, inside a transaction; gives `after`.
+    Put records after those that `entry` knows of, inside a transaction.
 
     Raises:
         StaleWriter: If there are others by now.
     """
-    packed = after.standing.to_bytes()
+    tail = Tail(rows[-1].seq + 1, rows[-1].chain)
+    packed = standing.to_bytes()
     cursor = connection.execute(
         "UPDATE instances SET position = ?, chain = ?, standing = ?, seal = ?"
         " WHERE id = ? AND position = ? AND chain = ?",
         (
-            *after.tail,
+            *tail,
             packed,
-            _seal(after.name, after.agent, after.tail, packed),
-            before.id,
-            *before.tail,
+            _seal(entry.name, entry.agent, tail, packed),
+            entry.id,
+            *entry.tail,
         ),
     )
     if cursor.rowcount != 1:
-        found = connection.execute("SELECT position FROM instances WHERE id = ?", (before.id,)).fetchone()
-        raise StaleWriter(before.name, before.tail.position, found[0] if found else 0)
-    _insert_records(connection, before.id, rows)
-    return after
+        found = connection.execute("SELECT position FROM instances WHERE id = ?", (entry.id,)).fetchone()
+        raise StaleWriter(entry.name, entry.tail.position, found[0] if found else 0)
+    _insert_records(connection, entry.id, rows)
+    return replace(entry, tail=tail, standing=standing)
 
 
 def _insert_records(connection: sqlite3.Connection, instance: int, rows: list[Row]) -> None:
@@ -132,4 +133,4 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def _seal(name: str, agent: bytes, tail: Tail, standing: bytes) -> bytes:
-    return digest(_SEAL_DOMAIN + codec.encode([name, agent, tail.position, tail.chain, standing]))
+    return digest(_SEAL_DOMAIN + codec.encode_typed([name, agent, tail.position, tail.chain, standing]))

@@ -218,7 +218,7 @@ class Journal:
         rows = extend(entry.tail, [wire.encode(record) for record in records])
         standing = entry.standing.after(records, self._now_ms())
         self._ahead = replace(entry, tail=end_of(rows), standing=standing)
-        return self._database.enlist(partial(instances.extend, before=entry, after=self._ahead, rows=rows))
+        return self._database.enlist(lambda connection: instances.extend(connection, entry, standing, rows))
 
     def _finish(self, finish: Callable[[], Entry] | None) -> int:
         if finish is None:
