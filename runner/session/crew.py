@@ -178,7 +178,9 @@ class Crew:
         for member in members:
             member.thread.join()
 
-    async def do(self, begin: Callable[[], Confirm[T]], *, expected_s: float = 0.0) -> T:
+    async def do(
+        self, begin: Callable[[], Confirm[T]], *, expected_s: float = 0.0, always: bool = False
+    ) -> T:
         """
         Do a piece of work on a thread of the crew.
 
@@ -187,11 +189,13 @@ class Crew:
         Args:
             begin: The first half; gives the second, before which first halves of others may come.
             expected_s: For how long the first half will presumably compute without the interpreter's lock.
+            always: Do it also when cancelled already.
 
         Raises:
             BaseException: What one of the halves raised.
         """
-        await checkpoint_if_cancelled()
+        if not always:
+            await checkpoint_if_cancelled()
         work = _Work(begin, expected_s)
         with anyio.CancelScope(shield=True):
             self._add(work)

@@ -50,6 +50,12 @@ _RETRY_S: Final = 1
 How long an answer waits for a process that can hold no more instances, unless something else happens.
 """
 
+_FUEL_PER_S: Final = 2_000_000_000
+"""
+About what a guest burns, to tell how long its next slice will compute. A clock would count how long the last
+one waited for others too.
+"""
+
 _NULL: Final = codec.encode(None)
 
 
@@ -146,8 +152,9 @@ class Session:
         self._ended_by: RunnerError | None = None
         # Whether an answer had the last turn between deliveries.
         self._woke = False
-        # Wall time of the last slice.
+        # Wall time and fuel of the last slice.
         self._slice_ms = 0.0
+        self._slice_fuel = 0
         self.position = 0
 
     async def __aenter__(self) -> Self:
@@ -336,8 +343,7 @@ class Session:
             if self._chronicle.writes_at_once(answer.call):
                 try:
                     # It has happened: whoever leaves or gives up now must not make it uncertain.
-                    with anyio.CancelScope(shield=True):
-                        await self._crew.do(partial(self._chronicle.receipt, answer))
+                    await self._crew.do(partial(self._chronicle.receipt, answer), always=True)
                 except RunnerError as error:
                     self._end(error)
                     return
@@ -368,9 +374,15 @@ class Session:
                 if not self._effects.running:
                     self._idle.set()
                     self._idle = anyio.Event()
-                with anyio.move_on_after(self._open.patience_s if self._open else math.inf):
-                    await self._news.wait()
+                await self._wait_for_news(self._open.patience_s if self._open else math.inf)
         self._stopped.set()
+
+    async def _wait_for_news(self, patience_s: float) -> None:
+        if patience_s == math.inf:
+            await self._news.wait()
+        else:
+            with anyio.move_on_after(patience_s):
+                await self._news.wait()
 
     async def _abandon(self, pending: Pending, failure: RunnerError) -> None:
         result = self.machine.abandon(failure)
@@ -437,7 +449,7 @@ class Session:
         pending = self._open
         try:
             result, disposition = await self._crew.do(
-                partial(self._run_slice, event, pending), expected_s=self._slice_ms / 1000
+                partial(self._run_slice, event, pending), expected_s=self._slice_fuel / _FUEL_PER_S
             )
         except _Unwritten as unwritten:
             raise unwritten.error from unwritten
@@ -450,6 +462,7 @@ class Session:
                 self._inbox.put_back([event.answer])
             raise
         self._woke = pending is None
+        self._slice_fuel = result.fuel
         if pending is not None:
             pending.guest_ms += self._slice_ms
             pending.fuel += result.fuel
@@ -482,8 +495,7 @@ class Session:
             raise error
         # An answer must not get lost because there is no room for its guest just now.
         self._inbox.put_back([event.answer])
-        with anyio.move_on_after(_RETRY_S):
-            await self._news.wait()
+        await self._wait_for_news(_RETRY_S)
 
     def _apply(self, result: StepResult, disposition: Disposition) -> None:
         for line in result.logs:
