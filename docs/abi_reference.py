@@ -70,6 +70,8 @@ CONDITIONS: Final[dict[tuple[str, abi.Status], str]] = {
     (_ANY_CALL, abi.Status.LIMIT): "`len` is above `request_bytes`, or this slice has made `calls_per_slice` "
     "calls, or `calls_in_flight` calls are unanswered, or the call numbers are used up",
     (_ANY_CALL, abi.Status.UNSUPPORTED): "inside `agent_start`",
+    ("agent.after", abi.Status.UNSUPPORTED): "the host is not resident, or this is inside `agent_start`",
+    ("agent.every", abi.Status.UNSUPPORTED): "the host is not resident, or this is inside `agent_start`",
     (
         "agent.take",
         abi.Status.FAULT,
@@ -103,6 +105,11 @@ CONDITIONS: Final[dict[tuple[str, abi.Status], str]] = {
     ): "the reason is not the deterministic CBOR of a text, or is longer than `log_line_bytes`",
     ("agent.restored", abi.Status.FAULT): "the answer would not lie inside the memory",
     ("agent.restored", abi.Status.TOO_SMALL): "`len` is less than the answer's length; nothing was written",
+    ("agent.last_snapshot", abi.Status.FAULT): "the answer would not lie inside the memory",
+    (
+        "agent.last_snapshot",
+        abi.Status.TOO_SMALL,
+    ): "`len` is less than the answer's length; nothing was written",
 }
 """
 Conditions that are narrower for one import than `abi.STATUS_MEANING` says of the status.
@@ -141,7 +148,7 @@ RULES: Final[dict[str, str]] = {
     "import-unknown": "Each import is an operation of this ABI.",
     "import-signature": "Each import has the signature given below.",
     "abi-version": "It does not speak another version of the ABI only.",
-    "export-missing": "It exports `memory` and the functions of [Exports](#exports).",
+    "export-missing": "It exports `memory` and the functions of [Exports](#exports) that are not optional.",
     "export-kind": "`memory` is a memory, the others are functions.",
     "export-signature": "Each of these functions has the signature given below.",
     "export-reserved": "No export's name begins with `runner.`; the marker has an underscore there.",
@@ -408,7 +415,9 @@ def _returns(entry: abi.Entry) -> Iterator[str]:
     yield ""
     key = _ANY_CALL if entry.makes_call else entry.operation
     for status in sorted(entry.statuses, key=CHECKED.index):
-        condition = CONDITIONS.get((key, status), abi.STATUS_MEANING[status])
+        condition = CONDITIONS.get((entry.operation, status)) or CONDITIONS.get(
+            (key, status), abi.STATUS_MEANING[status]
+        )
         yield f"- `{status.name}` ({status.value}): {condition}"
     yield ""
 

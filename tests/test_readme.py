@@ -103,5 +103,5 @@ def test_commands_that_need_a_compiler_work_as_they_stand(desk: Path, cache: Pat
 
 def test_the_text_has_commands_to_run():
     """An expression that finds nothing would make the tests above pass."""
-    assert len(_picture()) == 15
+    assert len(_picture()) == 17
     assert len(_inline()) >= 7

@@ -4,10 +4,14 @@
 (module
   (import "agent" "reply" (func $reply (param $delivery i32) (param $ptr i32) (param $len i32) (result i32)))
 
+  (import "agent" "fail" (func $fail (param $delivery i32) (param $ptr i32) (param $len i32) (result i32)))
+
   (memory (export "memory") 1)
 
   ;; 0: the count. 8: null. 16: the reply.
   (data (i32.const 8) "\f6")
+  ;; 32: {"message": "there is no earlier version"}.
+  (data (i32.const 32) "\a1\67message\78\1bthere is no earlier version")
 
   (func (export "runner_abi_v1"))
   (func (export "agent_start"))
@@ -20,6 +24,19 @@
         (drop (call $reply (local.get $delivery) (i32.const 8) (i32.const 1)))
         (return)))
     (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
+    (call $tell (local.get $delivery)))
+
+  ;; Called when one version of an agent takes over from another, see guests/counter_v2. Kind 5 asks this one to
+  ;; hand over what its successor shall know: the count. Being asked to take over itself, it fails.
+  (func (export "agent_upgrade") (param $delivery i32) (param $kind i32) (param $size i32)
+    (if (i32.eq (local.get $kind) (i32.const 5))
+      (then
+        (call $tell (local.get $delivery))
+        (return)))
+    (drop (call $fail (local.get $delivery) (i32.const 32) (i32.const 38))))
+
+  ;; Replies with the count.
+  (func $tell (param $delivery i32)
     (drop
       (call $reply
         (local.get $delivery)

@@ -1,5 +1,9 @@
 """
 `agent.after` and `agent.every`: timers outlive a delivery, so they need a host that does too.
+
+Where there is none, the kernel refuses them when they are armed. What comes here are the timers that made a
+call all the same: of lives that began before that, and of snapshots that were taken where a host was
+resident.
 """
 
 from __future__ import annotations

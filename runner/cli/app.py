@@ -33,6 +33,8 @@ VERBS: Final[dict[str, str]] = {
     "deny": "Refuse a call that waits for approval; resume tells the agent.",
     "resolve": "Say what became of a call that was begun and never reported: its process died in between.",
     "snapshot": "Write a named instance to a snapshot file, which restore takes here or on another machine.",
+    "upgrade": "Let a named instance go on under another version of its agent, which takes over what it "
+    "knows.",
     "fork": "Make a second instance that has the past of NAME up to a record, and a future of its own.",
     "journal": "Show the journal of a named instance: all that it learned, all that it asked for, and what "
     "came of it.",

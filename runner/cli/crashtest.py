@@ -52,6 +52,13 @@ _FOUND: Final = 1
     help="Messages that a life is handed.  [default: 2]",
 )
 @flag(
+    "--upgrade",
+    type=PATH,
+    metavar="AGENT",
+    section="Crash test",
+    help="Let AGENT take over after the first delivery, as in runner upgrade.  [default: none]",
+)
+@flag(
     "--plant",
     type=click.Choice(_DEFECTS),
     section="Crash test",
@@ -79,13 +86,16 @@ def crashtest(shell: Shell, console: Console, agent: Path, **parameters: Any) ->
 
     existing(agent, "agent")
     value = read_input(flags.take_source(parameters), console)
-    own = {name: parameters.pop(name) for name in ("kills", "deliveries", "plant", "seed")}
+    own = {name: parameters.pop(name) for name in ("kills", "deliveries", "upgrade", "plant", "seed")}
+    if own["upgrade"] is not None:
+        existing(own["upgrade"], "agent")
     verdict = run(
         agent,
         value,
         options=flags.take_options(shell.wiring(), console, parameters),
         kills=own["kills"],
         deliveries=own["deliveries"],
+        upgrade=own["upgrade"],
         defect=own["plant"] or "",
         seed=own["seed"],
         progress=_every_tenth(console),

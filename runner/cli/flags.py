@@ -83,6 +83,13 @@ def grant_flags(function: Any) -> Any:
 
 def limit_flags(function: Any) -> Any:
     """
+    The bounds of an instance and of its delivery.
+    """
+    return _apply(function, bound_flags, deadline_flag)
+
+
+def bound_flags(function: Any) -> Any:
+    """
     The bounds of an instance.
     """
     from runner.kernel.limits import Limits  # noqa: PLC0415 - plain data, but only these verbs need it
@@ -112,7 +119,6 @@ def limit_flags(function: Any) -> Any:
             help="The agent's own execution per delivery, waiting for the host excluded; bare numbers are "
             f"seconds.  [default: {_show(default.timeout_ms, 'timeout_ms')}]",
         ),
-        deadline_flag,
         flag(
             "-W",
             "--limit",
@@ -177,19 +183,26 @@ def snapshot_flags(function: Any) -> Any:
     )
 
 
+def ask_flag(function: Any) -> Any:
+    """
+    `--ask`.
+    """
+    return flag(
+        "--ask",
+        multiple=True,
+        metavar="CAP[:SELECTOR]",
+        section=_GRANTS,
+        help="Of a named instance: a person approves each such call first. Repeatable.",
+    )(function)
+
+
 def naming_flags(function: Any) -> Any:
     """
     What makes a named instance: `--as` and `--ask`.
     """
     return _apply(
         function,
-        flag(
-            "--ask",
-            multiple=True,
-            metavar="CAP[:SELECTOR]",
-            section=_GRANTS,
-            help="Of a named instance: a person approves each such call first. Repeatable.",
-        ),
+        ask_flag,
         flag(
             "--as",
             metavar="NAME",
@@ -224,9 +237,9 @@ def state_flag(function: Any) -> Any:
     )(function)
 
 
-def life_flags(function: Any) -> Any:
+def state_flags(function: Any) -> Any:
     """
-    How a named instance goes on: `--state`, `--max-state`, `--checkpoint` and `--no-input`.
+    `--state` and `--max-state`.
     """
     return _apply(
         function,
@@ -239,6 +252,16 @@ def life_flags(function: Any) -> Any:
             help="The most that the state directory's database may have; beyond it nothing more is kept, and "
             "the command fails.  [default: no bound]",
         ),
+    )
+
+
+def life_flags(function: Any) -> Any:
+    """
+    How a named instance goes on: `--state`, `--max-state`, `--checkpoint` and `--no-input`.
+    """
+    return _apply(
+        function,
+        state_flags,
         flag(
             "--checkpoint",
             type=CHECKPOINT,
@@ -320,12 +343,7 @@ def take_options(
     Raises:
         UsageError: If no snapshot can be written where one is asked for.
     """
-    own = {
-        "memory_bytes": parameters.pop("max_memory"),
-        "fuel": parameters.pop("max_fuel"),
-        "timeout_ms": parameters.pop("timeout"),
-    }
-    limits = parameters.pop("limit") | {name: value for name, value in own.items() if value is not None}
+    limits = take_limits(parameters)
     snapshot: Path | None = parameters.get("snapshot")
     if snapshot is not None:
         writable(snapshot, "--snapshot")
@@ -333,6 +351,19 @@ def take_options(
         limits=limits,
         **_take_common(shell, console, parameters),
     )
+
+
+def take_limits(parameters: dict[str, Any]) -> dict[str, int]:
+    """
+    The bounds that the operator chose, by field of `Limits`, taken out of a verb's parameters.
+    """
+    own = {
+        "memory_bytes": parameters.pop("max_memory"),
+        "fuel": parameters.pop("max_fuel"),
+        "timeout_ms": parameters.pop("timeout"),
+    }
+    limits: dict[str, int] = parameters.pop("limit")
+    return limits | {name: value for name, value in own.items() if value is not None}
 
 
 def take_life_options(wiring: Wiring, console: Console, parameters: dict[str, Any], shell: Shell) -> Options:

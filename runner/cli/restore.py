@@ -37,7 +37,8 @@ EXAMPLES = (
     type=PATH,
     metavar="PATH",
     section="State",
-    help="The agent that the snapshot was taken of.  [default: where the snapshot says]",
+    help="The agent that the snapshot was taken of, or one that takes over from it, as in upgrade.  "
+    "[default: the one that the snapshot names]",
 )
 @flags.deterministic_flag
 @flags.naming_flags

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from runner.cli.signals import Termination
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from runner.codec import Value
@@ -130,6 +130,13 @@ class Wiring(Protocol):
         A second one from the same point.
         """
 
+    def upgrade_named(
+        self, name: str, path: Path, options: choices.Options, ask: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """
+        Let one go on under another agent.
+        """
+
     def stop_named(self, name: str, *, state: Path | None = None) -> dict[str, Any]:
         """
         Stop one.
@@ -150,12 +157,21 @@ class Wiring(Protocol):
         Its records as a file.
         """
 
-    def replay(self, what: str, *, to: int | None = None, state: Path | None = None) -> Replay:
+    def replay(
+        self,
+        what: str,
+        *,
+        to: int | None = None,
+        limits: Mapping[str, int] = ...,
+        state: Path | None = None,
+    ) -> Replay:
         """
         All that one did, done again.
         """
 
-    def verify(self, what: str, *, state: Path | None = None) -> dict[str, Any]:
+    def verify(
+        self, what: str, *, limits: Mapping[str, int] = ..., state: Path | None = None
+    ) -> dict[str, Any]:
         """
         The same, held against its record.
         """

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,16 +26,18 @@ EXAMPLES = (
 
 @click.command("verify", cls=Verb, examples=EXAMPLES)
 @click.argument("what", metavar="NAME|FILE", help="A named instance, or a file that journal -o wrote.")
+@flags.bound_flags
 @flags.state_flag
 @shows_output()
-def verify(shell: Shell, console: Console, what: str, state: Path | None) -> int:
+def verify(shell: Shell, console: Console, what: str, state: Path | None, **parameters: Any) -> int:
     """
     Do all that a named instance did again, and hold it against its journal.
 
     It must ask for the same, and have the same memory after each slice. Ends with 9 where it does not,
-    and shows both sides; with 7 if the journal is damaged.
+    and shows both sides; with 7 if the journal is damaged. Limits are for a FILE, which may come from anyone:
+    with 4 if its instance was given more.
     """
-    facts = shell.wiring().verify(what, state=state)
+    facts = shell.wiring().verify(what, limits=flags.take_limits(parameters), state=state)
     if console.display.as_json:
         console.document(result_document(facts))
     else:

@@ -14,7 +14,7 @@ import signal
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -24,17 +24,25 @@ from runner.crashtest.ledger import Ledger, LedgerHandlers
 from runner.digest import show
 from runner.errors import NeedsDecision, RunnerError
 from runner.journal import StateDirectory
-from runner.journal.records import Slice
+from runner.journal.records import Slice, Upgraded
 from runner.kernel.abi import DeliveryKind
 from runner.policy.gate import Gate
 from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
 from runner.session.chronicle import Chronicle
 from runner.session.session import Session
 from runner.wiring.host import Host
-from runner.wiring.named import Writer, open_life
+from runner.wiring.named import Writer, open_life, upgrade_life
+from runner.wiring.options import Options
+from runner.wiring.upgrading import Rules
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.codec import Value
+    from runner.journal.records import Record
+    from runner.wiring.named import Life
+
+_UPGRADE_DELIVERIES: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +57,7 @@ class Plan:
         name: The instance.
         message: What to deliver when nothing is open.
         deliveries: How many deliveries its life shall have in all.
+        upgrade: Path of the agent that it is upgraded to after its first delivery, or empty.
         die_at: Number of the boundary at which to die, from 1; 0 to live.
         defect: A planted defect, or empty.
     """
@@ -59,6 +68,7 @@ class Plan:
     name: str
     message: Value
     deliveries: int
+    upgrade: str = ""
     die_at: int = 0
     defect: str = ""
 
@@ -99,37 +109,64 @@ async def live(plan: Plan, fate: Fate) -> dict[str, Value]:
     provider = ScriptedProvider()
     life = await open_life(StateDirectory(Path(plan.state)), host, plan.name, provider, write=True)
     try:
-        handlers = standard_handlers(
-            providers={provider.name: provider},
-            default_model=SCRIPTED_MODEL,
-            grants=life.prepared.grants,
-            notes=life.held.notes,
-            usage=life.held.usage,
-        )
-        ledger = Ledger(Path(plan.ledger))
-        chronicle = Chronicle(
-            FlawedRecorder(Writer(life), ledger, fate.boundary, plan.defect),
-            Gate(life.prepared.grants, life.line.born.ask),
-            life.fold.history,
-            name=plan.name,
-            clock_ms=_frozen_clock_ms,
-        )
-        session = Session(
-            life.machine,
-            LedgerHandlers(handlers, ledger, fate.boundary),
-            host.ticker,
-            on_log=lambda _line: None,
-            chronicle=chronicle,
-            clock_ms=_frozen_clock_ms,
-        )
-        async with session:
-            await session.finish_open()
-            while life.machine.last_delivery < plan.deliveries:
-                await session.deliver(DeliveryKind.MESSAGE, plan.message)
+        is_upgraded = any(isinstance(record, Upgraded) for record in life.line.records)
+        if plan.upgrade and not is_upgraded:
+            await _serve(life, plan, fate, provider, until=1)
+            _upgrade(life, plan, fate)
+        more = _UPGRADE_DELIVERIES if plan.upgrade else 0
+        await _serve(life, plan, fate, provider, until=plan.deliveries + more)
         slices = [record for _, record in life.journal.read() if isinstance(record, Slice)]
         return _report(slices, life.machine.digest(), fate)
     finally:
         life.journal.close()
+
+
+async def _serve(life: Life, plan: Plan, fate: Fate, provider: ScriptedProvider, *, until: int) -> None:
+    """
+    Finish what is open, and deliver until it has had so many.
+    """
+    handlers = standard_handlers(
+        providers={provider.name: provider},
+        default_model=SCRIPTED_MODEL,
+        grants=life.prepared.grants,
+        notes=life.held.notes,
+        usage=life.held.usage,
+    )
+    ledger = Ledger(Path(plan.ledger))
+    chronicle = Chronicle(
+        FlawedRecorder(Writer(life), ledger, fate.boundary, plan.defect),
+        Gate(life.prepared.grants, life.line.terms.ask),
+        life.fold.history,
+        name=plan.name,
+        clock_ms=_frozen_clock_ms,
+    )
+    session = Session(
+        life.machine,
+        LedgerHandlers(handlers, ledger, fate.boundary),
+        life.host.ticker,
+        on_log=lambda _line: None,
+        chronicle=chronicle,
+        clock_ms=_frozen_clock_ms,
+    )
+    async with session:
+        await session.finish_open()
+        while life.machine.last_delivery < until:
+            await session.deliver(DeliveryKind.MESSAGE, plan.message)
+        if plan.upgrade:
+            # Nothing may be in flight when another takes over.
+            await session.drain()
+
+
+def _upgrade(life: Life, plan: Plan, fate: Fate) -> None:
+    def append(records: Sequence[Record], packages: Sequence[bytes]) -> None:
+        fate.boundary("before the upgrade is written")
+        life.journal.append(records, packages)
+        fate.boundary("after the upgrade is written")
+
+    fate.boundary("before the upgrade")
+    package = life.host.load(Path(plan.upgrade))
+    upgrade_life(life, package, Rules((), (), ()), Options(cache=Path(plan.cache)), append)
+    fate.boundary("after the upgrade")
 
 
 def _frozen_clock_ms() -> int:

@@ -93,6 +93,7 @@ def crashtest(
     options: Options,
     kills: int,
     deliveries: int = 2,
+    upgrade: Path | None = None,
     defect: str = "",
     seed: int = 0,
     progress: Callable[[str], None],
@@ -107,6 +108,7 @@ def crashtest(
         kills: How many lives to cut short: each boundary once, or a choice of them; then pairs, the first
             at a boundary or at a random instant, the second at a boundary of the recovery from it.
         deliveries: How many deliveries a life has.
+        upgrade: The agent that takes over after the first of them, or `None`.
         defect: Key of `defects.DEFECTS`, or empty.
         seed: Of the choice of pairs.
         progress: Takes one line for people at a time.
@@ -115,7 +117,9 @@ def crashtest(
         UsageError: If the agent does not get through without being killed.
     """
     with tempfile.TemporaryDirectory(prefix="runner-crashtest-") as scratch:
-        ward = _Ward(Path(scratch), agent, message, options, deliveries, defect)
+        ward = _Ward(
+            Path(scratch), agent, message, options, deliveries=deliveries, upgrade=upgrade, defect=defect
+        )
         baseline = ward.uninterrupted()
         points = int(baseline.report["boundaries"])
         verdict = Verdict(kill_points=points)
@@ -150,7 +154,15 @@ class _Ward:
     """
 
     def __init__(
-        self, scratch: Path, agent: Path, message: Value, options: Options, deliveries: int, defect: str
+        self,
+        scratch: Path,
+        agent: Path,
+        message: Value,
+        options: Options,
+        *,
+        deliveries: int,
+        upgrade: Path | None,
+        defect: str,
     ) -> None:
         self._scratch = scratch
         self._host = Host(options.cache)
@@ -165,6 +177,7 @@ class _Ward:
             name=_NAME,
             message=message,
             deliveries=deliveries,
+            upgrade=str(upgrade.absolute()) if upgrade else "",
             defect=defect,
         )
         self._count = 0

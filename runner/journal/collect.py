@@ -30,7 +30,7 @@ class GcReport:
     Attributes:
         snapshots: Snapshots, damaged ones included.
         pages: Contents of pages that no snapshot has any more.
-        agents: Packages that no instance has any more.
+        agents: Packages that no instance has, or had, any more.
         freed_bytes: What the database became smaller by.
     """
 
@@ -60,5 +60,8 @@ def collect(connection: sqlite3.Connection, keep: int, name: str | None) -> GcRe
             kept[owner] += 1
             used.update(its_pages)
     connection.executemany("DELETE FROM snapshots WHERE instance = ? AND position = ?", removed)
-    agents = connection.execute("DELETE FROM agents WHERE digest NOT IN (SELECT agent FROM instances)")
+    agents = connection.execute(
+        "DELETE FROM agents"
+        " WHERE digest NOT IN (SELECT agent FROM instances UNION SELECT agent FROM upgrades)"
+    )
     return GcReport(len(removed), pages.drop_unused(connection, used), agents.rowcount)

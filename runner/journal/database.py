@@ -69,6 +69,7 @@ class Database:
 
     Args:
         root: The directory; it exists and is private.
+        renew: Makes anew what is only a memo of the rest, when an older database has been upgraded.
         sync: Wait for the disk at each commit. Without it a power cut may lose the last commits; the death of
             the process can't.
         max_bytes: The most that the database may have, its log aside, or `None`.
@@ -80,8 +81,16 @@ class Database:
         DiskFailed: If the disk is full or broken.
     """
 
-    def __init__(self, root: Path, *, sync: bool = True, max_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        renew: Callable[[sqlite3.Connection], None],
+        *,
+        sync: bool = True,
+        max_bytes: int | None = None,
+    ) -> None:
         self.root = root
+        self._renew = renew
         self._max_bytes = max_bytes
         self._reading = threading.Lock()
         with contextlib.ExitStack() as undo, explained(root):
@@ -229,7 +238,7 @@ class Database:
                     raise StateUnusable(
                         str(self.root), "is on a file system without shared memory", hint=ELSEWHERE
                     )
-                schema.upgrade(connection, schema.STEPS)
+                schema.upgrade(connection, schema.STEPS, self._renew)
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             write_whole(self.root / MARK, _MARK_TEXT)
 

@@ -1,13 +1,16 @@
 """
-A journal as one file that another machine can replay: agent, records, and the snapshot that it begins with.
+A journal as one file that another machine can replay: agents, records, and the snapshot that it begins with.
 
-    8   "RUNNERJ1"
+    8   "RUNNERJ2"
     32  SHA-256 of all that follows
     then parts, each its length as u32, little-endian, and as many bytes of deterministic CBOR:
-        {"name": text, "records": count, "origin": bool}
-        the agent's package, a byte string
+        {"name": text, "records": count, "origin": bool, "agents": count}
+        the package of each agent that it had, a byte string: the one that it was born with, then one for each
+            upgrade in its records
         the snapshot that it begins with, a byte string as in `docs/snapshot-format.md`; only if `origin`
         each record, as in `docs/journal-format.md`
+
+"RUNNERJ1", which is read as ever, has no "agents" in its header, and one agent.
 
 Input: whoever wrote the file. `read` is total; nothing of it is used before the whole is known to be sound.
 """
@@ -17,6 +20,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,11 +31,12 @@ from runner.files import read_whole, write_whole
 from runner.journal import wire
 from runner.journal.records import Record
 
-MAGIC: Final = b"RUNNERJ1"
+MAGIC: Final = b"RUNNERJ2"
+OLD_MAGIC: Final = b"RUNNERJ1"
 MAX_FILE_BYTES: Final = 1 << 32
 
 _LENGTH: Final = struct.Struct("<I")
-_HEADER_KEYS: Final = frozenset({"name", "records", "origin"})
+_HEADER: Final = {"name": str, "records": int, "origin": bool}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +46,13 @@ class JournalFile:
 
     Attributes:
         name: The instance's name. Untrusted text.
-        agent: Its agent's package.
+        agents: Packages of the agents that it had: the one that it was born with, then one for each upgrade.
         records: Its journal, from the birth on.
         origin: The snapshot that it begins with, encoded, or `None` for its image.
     """
 
     name: str
-    agent: bytes
+    agents: tuple[bytes, ...]
     records: tuple[Record, ...]
     origin: bytes | None = None
 
@@ -59,7 +64,7 @@ def is_export(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(MAGIC)) in (MAGIC, OLD_MAGIC)
 
 
 def write(path: Path, journal: JournalFile) -> int:
@@ -89,18 +94,21 @@ def read(path: Path) -> JournalFile:
     """
     data, shown = read_whole(path, MAX_FILE_BYTES), str(path)
     body = data[len(MAGIC) + SIZE_BYTES :]
-    if data[: len(MAGIC)] != MAGIC:
+    magic = data[: len(MAGIC)]
+    if magic not in (MAGIC, OLD_MAGIC):
         raise JournalCorrupt(shown, None, "the file does not begin as an exported journal does")
     if digest(body) != data[len(MAGIC) : len(MAGIC) + SIZE_BYTES]:
         raise JournalCorrupt(shown, None, "the file's digest is another")
     parts = _split(body, shown)
-    header = _header(_decoded(next(parts, b""), shown), shown)
-    agent = _octets(next(parts, b""), shown)
+    header = _header(_decoded(next(parts, b""), shown), shown, is_old=magic == OLD_MAGIC)
+    agents = tuple(_octets(part, shown) for part in islice(parts, header["agents"]))
+    if len(agents) != header["agents"]:
+        raise JournalCorrupt(shown, None, "the file has fewer agents than it says")
     origin = _octets(next(parts, b""), shown) if header["origin"] else None
     records = tuple(wire.decode(part, name=shown, seq=seq) for seq, part in enumerate(parts))
     if len(records) != header["records"]:
         raise JournalCorrupt(shown, len(records), "the file has another number of records than it says")
-    return JournalFile(name=header["name"], agent=agent, records=records, origin=origin)
+    return JournalFile(name=header["name"], agents=agents, records=records, origin=origin)
 
 
 def _parts(journal: JournalFile) -> Iterator[bytes]:
@@ -108,9 +116,10 @@ def _parts(journal: JournalFile) -> Iterator[bytes]:
         "name": journal.name,
         "records": len(journal.records),
         "origin": journal.origin is not None,
+        "agents": len(journal.agents),
     }
     yield codec.encode(header)
-    yield codec.encode(journal.agent)
+    yield from map(codec.encode, journal.agents)
     if journal.origin is not None:
         yield codec.encode(journal.origin)
     yield from map(wire.encode, journal.records)
@@ -143,11 +152,11 @@ def _octets(part: bytes, shown: str) -> bytes:
     return value
 
 
-def _header(value: Any, shown: str) -> dict[str, Any]:
-    if (
-        not isinstance(value, dict)
-        or value.keys() != _HEADER_KEYS
-        or [type(value[key]) for key in ("name", "records", "origin")] != [str, int, bool]
-    ):
+def _header(value: Any, shown: str, *, is_old: bool) -> dict[str, Any]:
+    expected = _HEADER if is_old else {**_HEADER, "agents": int}
+    if not isinstance(value, dict) or {key: type(item) for key, item in value.items()} != expected:
         raise JournalCorrupt(shown, None, "the file's header is not of its form")
-    return value
+    header = {"agents": 1, **value}
+    if not 0 < header["agents"] <= MAX_FILE_BYTES:
+        raise JournalCorrupt(shown, None, "the file has no agent")
+    return header

@@ -6,6 +6,7 @@ The order is that of sequence numbers, contiguous from 0. No clock has a say in 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -77,12 +78,16 @@ class Journal:
         """
         return self._entry.tail.position
 
-    def append(self, records: Sequence[Record]) -> int:
+    def append(self, records: Sequence[Record], packages: Sequence[bytes] = ()) -> int:
         """
         Write records as one: all or none. They are durable when this returns.
 
         After a failure nothing can be appended any more: what was meant to be on record is not, or nobody
         knows. Open the instance again and go on from what is there.
+
+        Args:
+            records: What happened.
+            packages: For each upgrade among them the package that it leads to, in order; kept with them.
 
         Returns:
             The position after them.
@@ -92,9 +97,9 @@ class Journal:
             JournalPoisoned: If an earlier append failed.
             RunnerError: Why they could not be written.
         """
-        return self.hand_in(records)()
+        return self.hand_in(records, packages)()
 
-    def hand_in(self, records: Sequence[Record]) -> Callable[[], int]:
+    def hand_in(self, records: Sequence[Record], packages: Sequence[bytes] = ()) -> Callable[[], int]:
         """
         Have records written as one by the next transaction, after those that were handed in before; return
         at once. So many instances can share a transaction without a thread for each.
@@ -109,7 +114,7 @@ class Journal:
         with self._writing:
             self._need_writable()
             try:
-                finish = self._enlist(records) if records else None
+                finish = self._enlist(records, packages) if records else None
             except BaseException as error:
                 self._spoil(error)
                 raise
@@ -211,14 +216,20 @@ class Journal:
         if self._poison is not None:
             raise JournalPoisoned(self.name, self._poison)
 
-    def _enlist(self, records: Sequence[Record]) -> Callable[[], Entry]:
+    def _enlist(self, records: Sequence[Record], packages: Sequence[bytes]) -> Callable[[], Entry]:
         entry = self._ahead
         if any(isinstance(record, Born) for record in records):
             raise InternalError(f"journal of {self.name} has its birth already")
         rows = extend(entry.tail, [wire.encode(record) for record in records])
         standing = entry.standing.after(records, self._now_ms())
+
+        def work(connection: sqlite3.Connection) -> Entry:
+            extended = instances.extend(connection, entry, standing, rows)
+            instances.note_upgrades(connection, entry.id, rows, records, packages)
+            return extended
+
         self._ahead = replace(entry, tail=end_of(rows), standing=standing)
-        return self._database.enlist(lambda connection: instances.extend(connection, entry, standing, rows))
+        return self._database.enlist(work)
 
     def _finish(self, finish: Callable[[], Entry] | None) -> int:
         if finish is None:

@@ -1,9 +1,9 @@
 """
 What a journal is made of: a closed union of records, each a fact that is never changed again.
 
-Inputs (`Delivery`, `Wake`, `Woken`, `Abandoned`) are all that an instance ever learns; folding them over its
-image gives its mind, byte for byte. The other records say what came of them and what the host did. A new kind
-of record is a new format version; a reader refuses what it does not know.
+Inputs (`Delivery`, `Wake`, `Woken`, `Tried`, `Upgraded`, `Abandoned`) are all that an instance ever learns;
+folding them over its image gives its mind, byte for byte. The other records say what came of them and what
+the host did. A new kind of record is a new format version; a reader refuses what it does not know.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Born:
         entropy: 32-byte seed of its random stream.
         at_ms: When, in milliseconds since the Unix epoch.
         parent: Name and sequence number of the journal that it was forked from, or `None`.
+        timers: Whether its timers make calls, or are refused when they are armed. Those of a life that
+            began under version 1 make calls, whatever became of them.
     """
 
     agent: str
@@ -46,6 +48,7 @@ class Born:
     entropy: bytes = field(default=bytes(32), repr=False)
     at_ms: int = 0
     parent: tuple[str, int] | None = None
+    timers: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +103,56 @@ class Woken:
     generation: int
     at_ms: int
     entropy: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """
+    Input: a snapshot was tried; the instance may ask how that went.
+
+    Attributes:
+        ok: Whether there is one.
+        size_bytes: What it took.
+        at_ms: When.
+        error: Why there is none, or `None`.
+    """
+
+    ok: bool
+    size_bytes: int
+    at_ms: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upgraded:
+    """
+    Input: the instance goes on at the image of another module, to which the delivery before it handed over.
+
+    What it says takes the place of what its birth, or an earlier upgrade, said.
+
+    Attributes:
+        agent: The agent's name.
+        package: SHA-256 of its package.
+        code_digest: SHA-256 of its module's code.
+        image_digest: Digest of its image.
+        limits: Bounds it runs under, by field of `Limits`.
+        allow: Grants.
+        deny: Refusals.
+        ask: What a person must approve at each call.
+        at_ms: When, in milliseconds since the Unix epoch.
+        timers: Whether its timers make calls.
+    """
+
+    agent: str
+    package: bytes
+    code_digest: bytes
+    image_digest: bytes
+    limits: dict[str, int]
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    ask: tuple[str, ...]
+    at_ms: int
+    timers: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +308,8 @@ Record: TypeAlias = (
     | Delivery
     | Wake
     | Woken
+    | Tried
+    | Upgraded
     | Abandoned
     | Slice
     | Decision

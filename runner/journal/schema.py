@@ -9,6 +9,7 @@ step.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Final
 
 APPLICATION_ID: Final = int.from_bytes(b"RunJ", "big")
@@ -62,7 +63,18 @@ _VERSION_1: Final = (
     """,
 )
 
-STEPS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1,)
+_VERSION_2: Final = (
+    """
+    CREATE TABLE upgrades (
+        instance INTEGER NOT NULL REFERENCES instances (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        agent BLOB NOT NULL REFERENCES agents (digest),
+        PRIMARY KEY (instance, seq)
+    ) WITHOUT ROWID
+    """,
+)
+
+STEPS: Final[tuple[tuple[str, ...], ...]] = (_VERSION_1, _VERSION_2)
 """
 Statements from each version to the next.
 """
@@ -89,15 +101,28 @@ def is_blank(connection: sqlite3.Connection) -> bool:
     return not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
 
 
-def upgrade(connection: sqlite3.Connection, steps: tuple[tuple[str, ...], ...]) -> None:
+def upgrade(
+    connection: sqlite3.Connection,
+    steps: tuple[tuple[str, ...], ...],
+    renew: Callable[[sqlite3.Connection], None],
+) -> None:
     """
     Take a database through the steps that it lacks: all of them, or none.
+
+    Args:
+        connection: In autocommit mode.
+        steps: Statements from each version to the next.
+        renew: Makes anew, inside the same transaction, what is only a memo of the rest. So no step need know
+            how memos of its time looked, nor how they will look later.
     """
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        for step in steps[version_of(connection) :]:
+        before = version_of(connection)
+        for step in steps[before:]:
             for statement in step:
                 connection.execute(statement)
+        if 0 < before < len(steps):
+            renew(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(steps)}")
         connection.execute("COMMIT")

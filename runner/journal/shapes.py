@@ -25,6 +25,7 @@ Longest name of an agent, an operation, an attempt or a person, in characters.
 """
 
 _SHOWN_CHARS: Final = 64
+_REQUIRED: Final = object()
 
 
 class ShapeError(ValueError):
@@ -46,11 +47,13 @@ class Shape:
         notation: How `docs/journal-format.md` writes it, in CDDL.
         unpack: From a codec value to a record's; raises `ShapeError`.
         pack: From a record's value to a codec value.
+        absent: The value of a key that is not there; by default it must be there.
     """
 
     notation: str
     unpack: Callable[[Value], Any]
     pack: Callable[[Any], Value] = _same
+    absent: Any = _REQUIRED
 
 
 def integer(low: int, high: int, notation: str) -> Shape:
@@ -187,6 +190,17 @@ def nullable(shape: Shape) -> Shape:
     )
 
 
+def since_version_2(shape: Shape, before: Any) -> Shape:
+    """
+    A value of `shape` under a key that version 1 did not have.
+
+    Args:
+        shape: What it is.
+        before: What it was then.
+    """
+    return Shape(f"{shape.notation} / absent", shape.unpack, shape.pack, before)
+
+
 def several(shape: Shape) -> Shape:
     """
     Any number of values of `shape`, as a tuple.
@@ -230,15 +244,21 @@ def structure(kind: type, shapes: dict[str, Shape], notation: str) -> Shape:
     """
     A dataclass as a closed map: a key that is missing or unknown is refused.
     """
+    required = frozenset(key for key, shape in shapes.items() if shape.absent is _REQUIRED)
 
     def unpack(value: Value) -> Any:
         if type(value) is not dict:
             _fail(f"{_type_of(value)}, not a map")
-        wrong = value.keys() ^ shapes.keys()
+        wrong = (value.keys() - shapes.keys()) | (required - value.keys())
         if wrong:
             key = min(wrong)
             _fail(f"key {_shown(key)} is {'unknown' if key in value else 'missing'}")
-        return kind(**{key: _inside(key, shape, value[key]) for key, shape in shapes.items()})
+        return kind(
+            **{
+                key: _inside(key, shape, value[key]) if key in value else shape.absent
+                for key, shape in shapes.items()
+            }
+        )
 
     return Shape(
         notation,

@@ -213,6 +213,28 @@ def latest(database: Database, entry: Entry, at_most: int) -> StoredSnapshot | N
         raise SnapshotCorrupt(str(error), path=f"{entry.name} at {position!r}") from error
 
 
+def state_at(connection: sqlite3.Connection, instance: int, name: str, position: int) -> MachineState | None:
+    """
+    What a snapshot says of an instance, its minds left packed; `None` when there is none, or it is damaged.
+
+    Args:
+        connection: What to read through.
+        instance: Key of the instance's rows.
+        name: The instance.
+        position: Where the snapshot stands.
+    """
+    row = connection.execute(
+        "SELECT position, header, pages, seal FROM snapshots WHERE instance = ? AND position = ?",
+        (instance, position),
+    ).fetchone()
+    if row is None:
+        return None
+    try:
+        return _header(name, row).state  # type: ignore[no-any-return]
+    except ShapeError:
+        return None
+
+
 def used_pages(name: str, row: Sequence[Any]) -> tuple[int, ...] | None:
     """
     The keys of a snapshot's pages, or `None` when the row is not what was stored.
@@ -228,13 +250,18 @@ def used_pages(name: str, row: Sequence[Any]) -> tuple[int, ...] | None:
         return None
 
 
-def _unpacked(database: Database, name: str, row: Sequence[Any]) -> StoredSnapshot:
+def _header(name: str, row: Sequence[Any]) -> Header:
     _check_seal(name, row)
-    position, packed, ids, _ = row
     try:
-        header: Header = _HEADER.unpack(codec.decode(pages.decompress(packed, MAX_HEADER_BYTES)))
+        header: Header = _HEADER.unpack(codec.decode(pages.decompress(row[1], MAX_HEADER_BYTES)))
     except codec.CodecError as error:
         raise ShapeError(str(error)) from error
+    return header
+
+
+def _unpacked(database: Database, name: str, row: Sequence[Any]) -> StoredSnapshot:
+    header = _header(name, row)
+    position, _, ids, _ = row
     contents = pages.load(database.read, pages.unpack_numbers(ids, _MINDS * MAX_PAGES))
     if _root([digest(page) for page in contents]) != header.root:
         raise ShapeError("its pages are not those that were stored")

@@ -23,10 +23,11 @@ from runner.journal.records import (
     Slice,
     Start,
     Stopped,
+    Upgraded,
     Woken,
 )
 from runner.journal.shapes import MAX_COUNT, MAX_NAME_CHARS, ShapeError
-from runner.kernel.state import MAX_NUMBER
+from runner.kernel.state import MAX_NUMBER, MachineState
 
 Status = Literal["idle", "open", "waiting", "uncertain", "stopped"]
 """
@@ -46,7 +47,10 @@ class Standing:
         created_at_ms: When it was made, by the host's clock.
         updated_at_ms: When it was last written to, by the host's clock; nothing is ordered by it.
         delivery: The open delivery, or 0.
-        parked: Calls that wait for a person, each with the delivery that made it, or 0.
+        calls: Highest number of a call so far.
+        calls_before: The same when the open delivery, or the last one, began: those above it go with it when
+            it fails.
+        parked: Calls that wait for a person.
         started: Effects that may not be repeated, have no receipt and were not given up.
         stopped: Whether its operator stopped it.
     """
@@ -56,7 +60,9 @@ class Standing:
     created_at_ms: int
     updated_at_ms: int
     delivery: int = 0
-    parked: tuple[tuple[int, int], ...] = ()
+    calls: int = 0
+    calls_before: int = 0
+    parked: tuple[int, ...] = ()
     started: tuple[int, ...] = ()
     stopped: bool = False
 
@@ -88,11 +94,25 @@ class Standing:
         return codec.encode_typed(_STANDING.pack(self))
 
 
-def at_birth(born: Born, now_ms: int) -> Standing:
+def at_birth(born: Born, now_ms: int, origin: MachineState | None = None) -> Standing:
     """
     Where an instance stands that has one record.
+
+    Args:
+        born: That record.
+        now_ms: When, by the host's clock.
+        origin: What it begins with, when it does not begin at its image.
     """
-    return Standing(born.agent, born.parent, born.at_ms, now_ms)
+    standing = Standing(born.agent, born.parent, born.at_ms, now_ms)
+    if origin is None:
+        return standing
+    opened = origin.delivery
+    return replace(
+        standing,
+        delivery=opened.number if opened else 0,
+        calls=origin.next_call - 1,
+        calls_before=max((call.number for call in opened.calls_before), default=0) if opened else 0,
+    )
 
 
 def from_bytes(data: bytes) -> Standing:
@@ -120,7 +140,9 @@ FIELDS: Final = {
     "created_at_ms": _COUNT,
     "updated_at_ms": _COUNT,
     "delivery": _MAYBE_NUMBER,
-    "parked": shapes.several(shapes.pair(_NUMBER, _MAYBE_NUMBER, "[number, 0..MAX_NUMBER]")),
+    "calls": _MAYBE_NUMBER,
+    "calls_before": _MAYBE_NUMBER,
+    "parked": shapes.several(_NUMBER),
     "started": shapes.several(_NUMBER),
     "stopped": shapes.truth(),
 }
@@ -130,25 +152,27 @@ _STANDING: Final = shapes.structure(Standing, FIELDS, "standing")
 def _after(standing: Standing, record: Record) -> Standing:
     match record:
         case Delivery():
-            return replace(standing, delivery=record.number, stopped=False)
+            return replace(standing, delivery=record.number, calls_before=standing.calls, stopped=False)
         case Slice():
             return _after_slice(standing, record)
         case Abandoned():
             return _without_delivery(standing)
         case Decision():
-            parked = tuple(pair for pair in standing.parked if pair[0] != record.call)
+            parked = _without(standing.parked, record.call)
             if record.verdict == "ask":
-                parked = (*parked, (record.call, standing.delivery))
-            return replace(standing, parked=parked)
+                parked = (*parked, record.call)
+            return replace(standing, parked=parked, calls=max(standing.calls, record.call))
         case Start():
             started = _without(standing.started, record.call)
             if record.effect == "effectful":
                 started = (*started, record.call)
-            return replace(standing, started=started)
+            return replace(standing, started=started, calls=max(standing.calls, record.call))
         case Receipt() | Resolution():
             return replace(standing, started=_without(standing.started, record.call))
         case Woken():
             return replace(standing, stopped=False)
+        case Upgraded():
+            return replace(standing, agent=record.agent)
         case Stopped():
             return replace(standing, stopped=True)
         case _:
@@ -162,18 +186,28 @@ def _without(calls: tuple[int, ...], call: int) -> tuple[int, ...]:
 def _after_slice(standing: Standing, record: Slice) -> Standing:
     if record.error is not None:
         return _without_delivery(standing)
-    if record.cancelled:
-        # What a guest has given up is over for it, whatever became of it.
-        parked = tuple(pair for pair in standing.parked if pair[0] not in record.cancelled)
-        started = tuple(call for call in standing.started if call not in record.cancelled)
-        standing = replace(standing, parked=parked, started=started)
+    calls = max((call.number for call in record.calls), default=0)
+    # What a guest has given up is over for it, whatever became of it.
+    standing = replace(
+        standing,
+        calls=max(standing.calls, calls),
+        parked=tuple(call for call in standing.parked if call not in record.cancelled),
+        started=tuple(call for call in standing.started if call not in record.cancelled),
+    )
     return replace(standing, delivery=0) if record.reply is not None else standing
 
 
 def _without_delivery(standing: Standing) -> Standing:
     """
-    A delivery that failed takes the calls that it made along.
+    A delivery that failed takes along the calls that were made while it was open. What failed outside any has
+    not asked for anything.
     """
-    made = standing.delivery
-    parked = tuple(pair for pair in standing.parked if not made or pair[1] != made)
-    return replace(standing, delivery=0, parked=parked)
+    if not standing.delivery:
+        return standing
+    before = standing.calls_before
+    return replace(
+        standing,
+        delivery=0,
+        parked=tuple(call for call in standing.parked if call <= before),
+        started=tuple(call for call in standing.started if call <= before),
+    )

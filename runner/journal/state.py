@@ -31,6 +31,7 @@ from runner.journal.instances import Entry
 from runner.journal.journal import Journal
 from runner.journal.lock import InstanceLock, has_open, holder, was_made
 from runner.journal.records import Born, Record
+from runner.journal.renew import renew_standings
 from runner.journal.snapshots import StoredSnapshot
 from runner.journal.standing import Standing, Status, at_birth
 
@@ -79,7 +80,7 @@ class InstanceRow:
     Attributes:
         name: Its name.
         agent: Name of its agent.
-        agent_digest: Digest of its agent's package.
+        agent_digest: Digest of the package of the agent that it was born with.
         status: Where it stands, in one word.
         position: Number of its records.
         created_at_ms: When it was made, by the host's clock.
@@ -133,7 +134,7 @@ class StateDirectory:
                 self.root.parent.mkdir(parents=True, exist_ok=True)
             _need_private(self.root)
             _need_private(self._locks)
-        self._database = Database(self.root, sync=sync, max_bytes=max_bytes)
+        self._database = Database(self.root, renew_standings, sync=sync, max_bytes=max_bytes)
 
     def close(self) -> None:
         """
@@ -154,6 +155,7 @@ class StateDirectory:
         agent: bytes,
         past: Sequence[Record] = (),
         origin: StoredSnapshot | None = None,
+        upgrades: Sequence[bytes] = (),
     ) -> None:
         """
         Make an instance: it is there with its past and its origin, or not at all.
@@ -164,6 +166,7 @@ class StateDirectory:
             agent: Its agent's package; kept once for all instances that have the same.
             past: Records that follow its birth, when it takes over from another.
             origin: The snapshot that it begins with, at position 1, when it does not begin at its image.
+            upgrades: For each upgrade in its past the package that it leads to, in order.
 
         Raises:
             UsageError: If the name is not one.
@@ -178,9 +181,17 @@ class StateDirectory:
             if lock.was_made:
                 raise _lost(name)
             rows = extend(START, [wire.encode(record) for record in (born, *past)])
-            standing = at_birth(born, self._now_ms()).after(past, self._now_ms())
+            begun = at_birth(born, self._now_ms(), origin.state if origin else None)
+            standing = begun.after(past, self._now_ms())
             encoded = None if origin is None else snapshots.encode(self._database, name, origin)
-            self._database.write(lambda connection: _create(connection, name, agent, standing, rows, encoded))
+
+            def work(connection: sqlite3.Connection) -> None:
+                instance = _create(connection, name, agent, standing, rows)
+                instances.note_upgrades(connection, instance, rows, (born, *past), upgrades)
+                if encoded is not None:
+                    encoded.store(connection, instance)
+
+            self._database.write(work)
             with explained(self.root):
                 lock.mark_made()
         finally:
@@ -204,18 +215,23 @@ class StateDirectory:
                 raise _lost(name)
         return [self._row(entry) for entry in entries]
 
-    def agent(self, name: str) -> bytes:
+    def agent(self, name: str, package: bytes | None = None) -> bytes:
         """
         The package of an instance's agent.
+
+        Args:
+            name: The instance.
+            package: Its digest, as a record of an upgrade names it; `None` for the one that it was born with.
 
         Raises:
             InstanceUnknown: If there is no such instance.
             JournalCorrupt: If it is damaged.
         """
         entry = self._find(name)
-        rows = self._database.read("SELECT content FROM agents WHERE digest = ?", (entry.agent,))
+        key = entry.agent if package is None else package
+        rows = self._database.read("SELECT content FROM agents WHERE digest = ?", (key,))
         content = rows[0][0] if rows else None
-        if not isinstance(content, bytes) or digest(content) != entry.agent:
+        if not isinstance(content, bytes) or digest(content) != key:
             raise JournalCorrupt(name, None, "its agent is not what was stored")
         return content
 
@@ -330,13 +346,10 @@ def _create(
     agent: bytes,
     standing: Standing,
     rows: list[Row],
-    origin: snapshots.Encoded | None,
-) -> None:
+) -> int:
     key = digest(agent)
     connection.execute("INSERT OR IGNORE INTO agents (digest, content) VALUES (?, ?)", (key, agent))
-    instance = instances.insert(connection, name, key, standing, rows)
-    if origin is not None:
-        origin.store(connection, instance)
+    return instances.insert(connection, name, key, standing, rows)
 
 
 def _lost(name: str) -> JournalCorrupt:

@@ -19,11 +19,13 @@ from runner.journal.pages import pack_numbers, unpack_numbers
 from runner.journal.shapes import MAX_COUNT, MAX_NAME_CHARS, Shape, ShapeError
 from runner.kernel.abi import Status
 from runner.kernel.state import (
+    MAX_ERROR_CHARS,
     MAX_MEMORY_BYTES,
     MAX_NUMBER,
     PAGE_BYTES,
     Answer,
     Call,
+    LastSnapshot,
     MachineState,
     Mind,
     OpenDelivery,
@@ -137,6 +139,14 @@ _ANSWER: Final = shapes.structure(Answer, _ANSWER_FIELDS, "answer")
 _RESTORED_FIELDS: Final = {"count": _COUNT, "generation": _COUNT, "at_ms": _COUNT}
 _RESTORED: Final = shapes.structure(Restored, _RESTORED_FIELDS, "restored")
 
+_LAST_SNAPSHOT_FIELDS: Final = {
+    "ok": shapes.truth(),
+    "size_bytes": _COUNT,
+    "at_ms": _COUNT,
+    "error": shapes.nullable(shapes.text("reason", high=MAX_ERROR_CHARS)),
+}
+_LAST_SNAPSHOT: Final = shapes.structure(LastSnapshot, _LAST_SNAPSHOT_FIELDS, "last_snapshot")
+
 _MIND_FIELDS: Final = {
     "memory_bytes": shapes.integer(0, MAX_MEMORY_BYTES, "0..MAX_MEMORY_BYTES"),
     "indices": _NUMBERS,
@@ -163,6 +173,7 @@ _STATE_FIELDS: Final = {
     "entropy_used": _COUNT,
     "delivery": shapes.nullable(_DELIVERY),
     "restored": shapes.nullable(_RESTORED),
+    "last_snapshot": shapes.since_version_2(shapes.nullable(_LAST_SNAPSHOT), before=None),
 }
 STATE: Final = shapes.structure(MachineState, _STATE_FIELDS, "state")
 """
@@ -176,6 +187,7 @@ MAPS: Final = {
     "call": _CALL_FIELDS,
     "answer": _ANSWER_FIELDS,
     "restored": _RESTORED_FIELDS,
+    "last_snapshot": _LAST_SNAPSHOT_FIELDS,
 }
 """
 The fields of every map in it, by the map's name in `docs/journal-format.md`.

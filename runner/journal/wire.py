@@ -1,8 +1,9 @@
 """
-Records as bytes, version 1: the executable half of `docs/journal-format.md`.
+Records as bytes, version 2: the executable half of `docs/journal-format.md`.
 
 A record is one deterministic CBOR array of two: its kind, and a closed map of its fields. A kind or a key
-that is not in the table is damage, because a new one needs a new version.
+that is not in the table is damage, because a new one needs a new version. What version 1 wrote is read as
+ever.
 
 Input: untrusted. `decode` is total; it returns a record only when every check has passed.
 """
@@ -30,13 +31,15 @@ from runner.journal.records import (
     SnapshotTaken,
     Start,
     Stopped,
+    Tried,
+    Upgraded,
     Verdict,
     Wake,
     Woken,
 )
 from runner.journal.shapes import MAX_COUNT, MAX_NAME_CHARS, Shape, ShapeError
 from runner.kernel.abi import DeliveryKind, Status
-from runner.kernel.state import MAX_NUMBER
+from runner.kernel.state import MAX_ERROR_CHARS, MAX_NUMBER
 
 _COUNT: Final = shapes.integer(0, MAX_COUNT, "count")
 _BOUND: Final = shapes.integer(1, MAX_COUNT, "1..MAX_COUNT")
@@ -51,6 +54,8 @@ _PAYLOAD: Final = shapes.payload()
 _ERROR: Final = shapes.packed_map()
 _STATUS: Final = shapes.member(Status, "status")
 _BOOL: Final = shapes.truth()
+_LIMITS: Final = shapes.table(_BOUND, "{ * tstr => 1..MAX_COUNT }")
+_RULES: Final = shapes.several(_TEXT)
 
 _INTENT_FIELDS: Final = {"number": _NUMBER, "operation": _NAME, "request": _PAYLOAD}
 _INTENT: Final = shapes.structure(Intent, _INTENT_FIELDS, "intent")
@@ -62,13 +67,14 @@ RECORDS: Final[dict[str, tuple[type[Record], dict[str, Shape]]]] = {
             "agent": _NAME,
             "code_digest": _DIGEST,
             "image_digest": _DIGEST,
-            "limits": shapes.table(_BOUND, "{ * tstr => 1..MAX_COUNT }"),
-            "allow": shapes.several(_TEXT),
-            "deny": shapes.several(_TEXT),
-            "ask": shapes.several(_TEXT),
+            "limits": _LIMITS,
+            "allow": _RULES,
+            "deny": _RULES,
+            "ask": _RULES,
             "entropy": _SEED,
             "at_ms": _COUNT,
             "parent": shapes.nullable(shapes.pair(_NAME, _COUNT, "[name, count]")),
+            "timers": shapes.since_version_2(_BOOL, before=True),
         },
     ),
     "delivery": (
@@ -82,6 +88,30 @@ RECORDS: Final[dict[str, tuple[type[Record], dict[str, Shape]]]] = {
     ),
     "wake": (Wake, {"call": _NUMBER, "status": _STATUS, "payload": _PAYLOAD, "now_ms": _COUNT}),
     "woken": (Woken, {"count": _COUNT, "generation": _COUNT, "at_ms": _COUNT, "entropy": _MAYBE_SEED}),
+    "tried": (
+        Tried,
+        {
+            "ok": _BOOL,
+            "size_bytes": _COUNT,
+            "at_ms": _COUNT,
+            "error": shapes.nullable(shapes.text("reason", high=MAX_ERROR_CHARS)),
+        },
+    ),
+    "upgraded": (
+        Upgraded,
+        {
+            "agent": _NAME,
+            "package": _DIGEST,
+            "code_digest": _DIGEST,
+            "image_digest": _DIGEST,
+            "limits": _LIMITS,
+            "allow": _RULES,
+            "deny": _RULES,
+            "ask": _RULES,
+            "at_ms": _COUNT,
+            "timers": _BOOL,
+        },
+    ),
     "abandoned": (Abandoned, {"delivery": _NUMBER, "error": _ERROR}),
     "slice": (
         Slice,

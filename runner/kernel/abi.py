@@ -51,7 +51,7 @@ STATUS_MEANING: Final[dict[Status, str]] = {
     Status.INVALID: "the bytes are not deterministic CBOR, or not of the shape asked for",
     Status.DENIED: "the operator did not grant the operation",
     Status.LIMIT: "a bound of this instance was met: size, calls, or log lines",
-    Status.UNSUPPORTED: "this host, or this moment, does not offer it (timers in a one-shot run; "
+    Status.UNSUPPORTED: "this host, or this moment, does not offer it (timers without a resident host; "
     "operations inside `agent_start`)",
     Status.NOT_FOUND: "no such delivery, call, tool or note",
     Status.SETTLED: "the delivery was answered before",
@@ -69,6 +69,17 @@ class DeliveryKind(IntEnum):
     EVENT = 2
     TICK = 3
     RESTORE = 4
+    HAND_OVER = 5
+    UPGRADE = 6
+
+
+UPGRADE_EXPORT: Final = "agent_upgrade"
+"""
+The optional export that gets the deliveries of `UPGRADE_KINDS`: who lacks it can neither hand over nor take
+over.
+"""
+
+UPGRADE_KINDS: Final = frozenset({DeliveryKind.HAND_OVER, DeliveryKind.UPGRADE})
 
 
 class LogLevel(IntEnum):
@@ -110,6 +121,7 @@ class Entry:
         returns: What the result is when it isn't a status, or `None`.
         statuses: Every status it can return.
         wakes: Every status the wake of its call can carry; empty when it makes no call.
+        optional: Whether a module may leave out this export.
     """
 
     capability: str
@@ -123,6 +135,7 @@ class Entry:
     returns: str | None = None
     statuses: tuple[Status, ...] = ()
     wakes: tuple[Status, ...] = ()
+    optional: bool = False
 
     @property
     def operation(self) -> str:
@@ -173,6 +186,18 @@ EXPORTS: Final[tuple[Entry, ...]] = (
         "Receives the answer to a call, or a part of it; `size` bytes of payload wait for `agent.take`. "
         "A negative status comes with an `error` payload.",
         request="any / error",
+    ),
+    Entry(
+        "",
+        UPGRADE_EXPORT,
+        (_DELIVERY, Param("kind", "i32", "int32_t"), _SIZE),
+        None,
+        "Optional. Receives the delivery of kind `HAND_OVER` when another module is to take over, and "
+        "replies with all that this one shall know; or, being that other module, the delivery of kind "
+        "`UPGRADE`, and replies once it has taken that in. Each ends in this slice.",
+        request="{ to_agent: tstr, to_version: tstr, to_code: bstr, to_image: bstr } / "
+        "{ from_agent: tstr, from_version: tstr, from_code: bstr, from_image: bstr, state: any }",
+        optional=True,
     ),
 )
 
@@ -346,6 +371,16 @@ IMPORTS: Final[tuple[Entry, ...]] = (
         returns="bytes written",
         statuses=(Status.FAULT, Status.TOO_SMALL),
     ),
+    Entry(
+        "agent",
+        "last_snapshot",
+        (_OUT, _LEN),
+        "i32",
+        "Writes how the last snapshot went that the host tried to take of this instance.",
+        answer="null / { ok: bool, bytes: uint, at_ms: uint, error: tstr / null }",
+        returns="bytes written",
+        statuses=(Status.FAULT, Status.TOO_SMALL),
+    ),
 )
 
 SHAPES: Final[dict[str, str]] = {
@@ -364,6 +399,11 @@ CDDL names that requests and answers use.
 OPERATIONS: Final[dict[str, Entry]] = {entry.operation: entry for entry in IMPORTS}
 
 CAPABILITIES: Final[tuple[str, ...]] = tuple(dict.fromkeys(entry.capability for entry in IMPORTS))
+
+TIMERS: Final = frozenset({"agent.after", "agent.every"})
+"""
+Operations that need a host which is still there when their time comes.
+"""
 
 OWN_CAPABILITY: Final = "agent"
 """

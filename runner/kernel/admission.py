@@ -24,6 +24,7 @@ from runner.kernel.abi import (
     MARKER_EXPORT,
     MEMORY_EXPORT,
     OPERATIONS,
+    UPGRADE_EXPORT,
     WASM_PAGE_BYTES,
     Entry,
 )
@@ -122,6 +123,7 @@ class Admitted:
         memory_max_bytes: Size that its memory may grow to by its own declaration, or `None`.
         table_bytes: Size of its tables, which is constant.
         start: Export of its former start function, or `None`.
+        upgrades: Whether it exports `agent_upgrade`.
     """
 
     code: bytes
@@ -132,6 +134,7 @@ class Admitted:
     memory_max_bytes: int | None
     table_bytes: int
     start: str | None
+    upgrades: bool
 
     def to_wire(self) -> dict[str, Any]:
         """
@@ -146,6 +149,7 @@ class Admitted:
             "memory_max_bytes": self.memory_max_bytes,
             "table_bytes": self.table_bytes,
             "start": self.start,
+            "upgrades": self.upgrades,
         }
 
     @classmethod
@@ -212,6 +216,7 @@ def _admit(wasm: bytes, engine: wasmtime.Engine) -> Admitted:
         memory_max_bytes=None if memory.maximum is None else memory.maximum * WASM_PAGE_BYTES,
         table_bytes=sum(table.bounds.minimum for table in module.tables) * TABLE_ELEMENT_BYTES,
         start=None if module.start is None else START_EXPORT,
+        upgrades=any(export.name == UPGRADE_EXPORT for export in exports),
     )
 
 
@@ -303,6 +308,8 @@ def _entry_points(module: Module) -> list[Export]:
         raise ModuleRejected("memory-missing", "memory", "the module has none", "define one and export it")
     found = [_exported(exports, MEMORY_EXPORT, Kind.MEMORY)]
     for entry in EXPORTS:
+        if entry.optional and entry.name not in exports:
+            continue
         export = _exported(exports, entry.name, Kind.FUNCTION)
         kind, expected = module.type_of(export.index), _signature(entry)
         if kind != expected:

@@ -14,6 +14,7 @@ from runner.errors import LimitExceeded, SnapshotIncompatible
 from runner.kernel.abi import OPERATIONS, Status
 from runner.kernel.state import (
     ENTROPY_BYTES,
+    MAX_ERROR_CHARS,
     MAX_MEMORY_BYTES,
     MAX_NUMBER,
     Call,
@@ -69,6 +70,10 @@ def check_state(state: MachineState, program: Program, limits: Limits, *, at_lea
     if state.restored is not None:
         for value in (state.restored.count, state.restored.generation, state.restored.at_ms):
             _need_between("restored", value, 0, _MAX_COUNT)
+    if state.last_snapshot is not None:
+        for value in (state.last_snapshot.size_bytes, state.last_snapshot.at_ms):
+            _need_between("last_snapshot", value, 0, _MAX_COUNT)
+        _need_between("last_snapshot.error", len(state.last_snapshot.error or ""), 0, MAX_ERROR_CHARS)
     if state.delivery is not None:
         _need_between("delivery", state.delivery.number, max(state.last_delivery, 1), state.last_delivery)
         check_fit(state.delivery.before, program.admitted, at_least_bytes=at_least_bytes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import wasmtime
 
 from runner.errors import HostExhausted, MemoryExceeded
-from runner.kernel.abi import MEMORY_EXPORT, WASM_PAGE_BYTES
+from runner.kernel.abi import MEMORY_EXPORT, UPGRADE_EXPORT, WASM_PAGE_BYTES
 from runner.kernel.mapping import ZERO_PAGE
 from runner.kernel.state import PAGE_BYTES, Mind
 from runner.kernel.trap import trapped
@@ -42,7 +42,7 @@ class Instance:
         HostExhausted: If the process can hold no more instances.
     """
 
-    __slots__ = ("deliver", "exports", "globals", "memory", "store", "wake")
+    __slots__ = ("deliver", "exports", "globals", "memory", "store", "upgrade", "wake")
 
     def __init__(self, program: Program, limits: Limits) -> None:
         admitted = program.admitted
@@ -66,6 +66,7 @@ class Instance:
         self.memory: Any = self.exports[MEMORY_EXPORT]
         self.deliver: Any = self.exports["agent_deliver"]
         self.wake: Any = self.exports["agent_wake"]
+        self.upgrade: Any = self.exports[UPGRADE_EXPORT] if admitted.upgrades else None
         self.globals: Any = tuple(self.exports[slot.export] for slot in admitted.globals)
 
     @classmethod

@@ -15,12 +15,12 @@ double. What the failed slice itself used never left it, and leaves no trace.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from runner import codec
 from runner.errors import Interrupted, LimitExceeded, ProtocolViolation, RunnerError
-from runner.kernel.abi import Status
+from runner.kernel.abi import UPGRADE_EXPORT, UPGRADE_KINDS, Status
 from runner.kernel.fit import check_state
 from runner.kernel.instance import Instance
 from runner.kernel.run import run_guest
@@ -30,6 +30,7 @@ from runner.kernel.state import (
     MAX_NUMBER,
     Answer,
     Call,
+    LastSnapshot,
     MachineState,
     Mind,
     OpenDelivery,
@@ -72,6 +73,8 @@ class Machine:
         limits: What it may use.
         entropy: 32-byte seed of its random stream.
         keeps_snapshots: Whether the host honours `agent.snapshot`.
+        keeps_timers: Whether it honours `agent.after` and `agent.every`. What the guest sees of both is part
+            of what it learns: they must be the same when its inputs are repeated.
 
     Raises:
         MemoryExceeded: If the image is larger than `limits` allow.
@@ -86,11 +89,13 @@ class Machine:
         "_entropy_used",
         "_frozen",
         "_last_delivery",
+        "_last_snapshot",
         "_next_call",
         "_restored",
         "_undo",
         "image",
         "keeps_snapshots",
+        "keeps_timers",
         "limits",
         "program",
     )
@@ -103,17 +108,20 @@ class Machine:
         *,
         entropy: bytes,
         keeps_snapshots: bool = False,
+        keeps_timers: bool = False,
     ) -> None:
         self.program = program
         self.image = image
         self.limits = limits
         self.keeps_snapshots = keeps_snapshots
+        self.keeps_timers = keeps_timers
         self._entropy = _sound_seed(entropy)
         self._entropy_used = 0
         self._calls: dict[int, Call] = {}
         self._next_call = 1
         self._last_delivery = 0
         self._restored: Restored | None = None
+        self._last_snapshot: LastSnapshot | None = None
         self._undo: _Undo | None = None
         # The live instantiation; after a failure, the mind that the next one starts from.
         self._body: Instance | Mind = Instance.thaw(program, limits, image, None)
@@ -131,6 +139,7 @@ class Machine:
         entropy: bytes | None = None,
         restored: Restored | None = None,
         keeps_snapshots: bool = False,
+        keeps_timers: bool = False,
     ) -> Machine:
         """
         The instance that `freeze` described.
@@ -144,6 +153,7 @@ class Machine:
             entropy: A fresh seed, or `None` to go on with the old stream.
             restored: What the guest may know of this restore; `None` keeps what it knew.
             keeps_snapshots: Whether the host honours `agent.snapshot`.
+            keeps_timers: Whether it honours `agent.after` and `agent.every`.
 
         Raises:
             SnapshotIncompatible: If the state can't be of this program and image, or has a call in flight
@@ -159,12 +169,14 @@ class Machine:
         machine.image = image
         machine.limits = limits
         machine.keeps_snapshots = keeps_snapshots
+        machine.keeps_timers = keeps_timers
         machine._entropy = state.entropy if entropy is None else _sound_seed(entropy)
         machine._entropy_used = state.entropy_used if entropy is None else 0
         machine._calls = {call.number: call for call in state.calls}
         machine._next_call = state.next_call
         machine._last_delivery = state.last_delivery
         machine._restored = restored or state.restored
+        machine._last_snapshot = state.last_snapshot
         machine._undo = None
         if state.delivery is not None:
             opened = state.delivery
@@ -231,6 +243,7 @@ class Machine:
             entropy_used=self._entropy_used,
             delivery=opened,
             restored=self._restored,
+            last_snapshot=self._last_snapshot,
         )
 
     def digest(self) -> bytes:
@@ -260,20 +273,25 @@ class Machine:
             failed: For a replay: the slice is known to have failed so, by wall time, and does not run again.
 
         Raises:
-            ValueError: If the host broke the protocol: a delivery while one is open or out of order, a
-                wake for a call that is not in flight. Nothing has changed.
+            ValueError: If the host broke the protocol: a delivery while one is open or out of order, or of a
+                kind that the module has no export for; a wake for a call that is not in flight. Nothing has
+                changed.
             LimitExceeded: If the payload is larger than `limits.payload_bytes`, or the delivery's number is
                 more than a guest can be told. Nothing has changed.
             HostExhausted: If the process can hold no more instances, and this one has to be made anew after
                 a failure. Nothing has changed: the same step may be tried again.
         """
+        if self._is_upgrade(event) and not self.program.admitted.upgrades:
+            msg = f"the module has no {UPGRADE_EXPORT}"
+            raise ValueError(msg)
         payload = event.payload if isinstance(event, Deliver) else event.answer.payload
         if len(payload) > self.limits.payload_bytes:
             raise LimitExceeded("payload_bytes", len(payload), self.limits.payload_bytes)
         instance = self._revive()
         if isinstance(event, Deliver):
             undo = self._open(event)
-            entry, args = instance.deliver, (event.number, int(event.kind), len(payload))
+            entry = instance.upgrade if self._is_upgrade(event) else instance.deliver
+            args = (event.number, int(event.kind), len(payload))
         else:
             undo = self._receive(event.answer)
             answer = event.answer
@@ -291,7 +309,9 @@ class Machine:
             entropy=self._entropy,
             entropy_used=self._entropy_used,
             keeps_snapshots=self.keeps_snapshots,
+            keeps_timers=self.keeps_timers,
             restored=self._restored,
+            last_snapshot=self._last_snapshot,
         )
         if failed is not None:
             return self._fail(undo, failed)
@@ -302,7 +322,7 @@ class Machine:
             # A bug of ours, or Ctrl-C inside a host function: the guest must not be left half way.
             self._roll_back(undo)
             raise
-        if failure is None and current.delivery and not current.in_flight:
+        if failure is None and current.delivery and (self._is_upgrade(event) or not current.in_flight):
             failure = ProtocolViolation(
                 "stalled", "guest returned without a reply and with nothing in flight"
             )
@@ -322,6 +342,32 @@ class Machine:
         if entropy is not None:
             self._entropy, self._entropy_used = entropy, 0
 
+    def learn_snapshot(self, known: LastSnapshot) -> None:
+        """
+        Let the guest know, from its next slice on, how a snapshot of it went.
+        """
+        self._last_snapshot = known
+
+    def upgraded(
+        self, program: Program, image: Image, limits: Limits, *, keeps_timers: bool = False
+    ) -> Machine:
+        """
+        The same instance where another module begins: numbers, randomness and what it knows of itself go on;
+        its mind is the image. What shall be kept of the old mind, the old module hands over, as a value.
+
+        Raises:
+            ValueError: If a delivery is open or a call in flight: nobody could take its answer.
+            MemoryExceeded: If the image is larger than `limits` allow.
+            HostExhausted: If the process can hold no more instances.
+        """
+        if self._undo is not None or self._calls:
+            msg = "a delivery is open" if self._undo is not None else "a call is in flight"
+            raise ValueError(msg)
+        state = replace(self.freeze(), mind=Mind(image.memory_bytes, {}, image.globals))
+        return Machine.thaw(
+            program, image, limits, state, keeps_snapshots=self.keeps_snapshots, keeps_timers=keeps_timers
+        )
+
     def abandon(self, failure: RunnerError) -> StepResult:
         """
         Fail the open delivery from outside, as if its next slice had failed: for a deadline that covers
@@ -334,6 +380,10 @@ class Machine:
             msg = "no delivery is open"
             raise ValueError(msg)
         return self._fail(self._undo, failure)
+
+    @staticmethod
+    def _is_upgrade(event: Input) -> bool:
+        return isinstance(event, Deliver) and event.kind in UPGRADE_KINDS
 
     def _revive(self) -> Instance:
         if isinstance(self._body, Mind):

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runner import codec
-from runner.kernel.abi import Entry, LogLevel, Status
-from runner.kernel.state import MAX_NUMBER, Call, Restored
+from runner.kernel.abi import TIMERS, Entry, LogLevel, Status
+from runner.kernel.state import MAX_NUMBER, Call, LastSnapshot, Restored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,9 @@ class Slice:
         next_call: Number of the next call.
         entropy: Seed of the random stream; `entropy_used` counts requests to it.
         keeps_snapshots: What `agent.snapshot` answers.
+        keeps_timers: Whether `agent.after` and `agent.every` make calls.
         restored: What `agent.restored` answers.
+        last_snapshot: What `agent.last_snapshot` answers.
         is_overdue: Whether the slice's wall time is over; by default never. Compiled code looks at loops and
             function entries; between them a guest may call the host any number of times, so the host looks
             too.
@@ -118,7 +120,9 @@ class Slice:
     entropy: bytes = b""
     entropy_used: int = 0
     keeps_snapshots: bool = False
+    keeps_timers: bool = False
     restored: Restored | None = None
+    last_snapshot: LastSnapshot | None = None
     is_overdue: Callable[[], bool] = bool
     stopped: bool = False
     late: bool = False
@@ -176,7 +180,7 @@ class Slice:
         """
         Note a request; its number, or a status.
         """
-        if self.booting:
+        if self.booting or (operation in TIMERS and not self.keeps_timers):
             return Status.UNSUPPORTED
         if not self._may_call() or length & _U32 > self.limits.request_bytes:
             return Status.LIMIT
@@ -314,11 +318,32 @@ class Slice:
         `agent.restored`.
         """
         known = self.restored
-        answer = codec.encode(
+        return self._tell(
             None
             if known is None
-            else {"count": known.count, "generation": known.generation, "at_ms": known.at_ms}
+            else {"count": known.count, "generation": known.generation, "at_ms": known.at_ms},
+            ptr,
+            length,
         )
+
+    def tell_last_snapshot(self, ptr: int, length: int) -> int:
+        """
+        `agent.last_snapshot`.
+        """
+        known = self.last_snapshot
+        return self._tell(
+            None
+            if known is None
+            else {"ok": known.ok, "bytes": known.size_bytes, "at_ms": known.at_ms, "error": known.error},
+            ptr,
+            length,
+        )
+
+    def _tell(self, value: codec.Value, ptr: int, length: int) -> int:
+        """
+        Write an answer where the guest wants it; its size, or a status.
+        """
+        answer = codec.encode(value)
         if len(answer) > length & _U32:
             return Status.TOO_SMALL
         return len(answer) if self.write(ptr, answer) else Status.FAULT
@@ -366,4 +391,5 @@ _LOCAL: Final[dict[str, Callable[..., int]]] = {
     "random": Slice.random,
     "snapshot": Slice.snapshot,
     "restored": Slice.tell_restored,
+    "last_snapshot": Slice.tell_last_snapshot,
 }

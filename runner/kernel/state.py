@@ -27,6 +27,11 @@ MAX_NUMBER: Final = 0x7FFF_FFFF
 Calls and deliveries are numbered by positive `i32`.
 """
 
+MAX_ERROR_CHARS: Final = 256
+"""
+Longest text of a `LastSnapshot`'s error.
+"""
+
 ENTROPY_BYTES: Final = 32
 """
 Size of the seed of a random stream.
@@ -100,6 +105,24 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
+class LastSnapshot:
+    """
+    What the guest may know of the last snapshot that was tried.
+
+    Attributes:
+        ok: Whether there is one.
+        size_bytes: What it took; 0 when there is none.
+        at_ms: When, in milliseconds since the Unix epoch.
+        error: Why there is none, in a word or a sentence, or `None`.
+    """
+
+    ok: bool
+    size_bytes: int
+    at_ms: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """
     The answer to a call, or a part of it.
@@ -149,6 +172,7 @@ class MachineState:
         entropy_used: Requests made to that stream; never goes back.
         delivery: The open delivery, or `None`.
         restored: The last restore, or `None`.
+        last_snapshot: The last snapshot that was tried before this state was frozen, or `None`.
     """
 
     mind: Mind
@@ -159,3 +183,4 @@ class MachineState:
     entropy_used: int = 0
     delivery: OpenDelivery | None = None
     restored: Restored | None = None
+    last_snapshot: LastSnapshot | None = None

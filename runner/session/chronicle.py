@@ -201,6 +201,23 @@ class Chronicle:
         self._held[call] = record
         return Disposition
 
+    @property
+    def owes(self) -> bool:
+        """
+        Whether an outcome still waits for the next transaction.
+        """
+        return bool(self._held)
+
+    def settle_up(self) -> Confirm[Disposition]:
+        """
+        Write down every outcome that waits, when there will be no other transaction: what was paid for must
+        not be paid for again.
+
+        Raises:
+            RunnerError: If they could not be written; the instance must not go on.
+        """
+        return self._write(self._with_receipts())
+
     def resume(self, calls: Iterable[Call]) -> Confirm[Disposition]:
         """
         What is to be done about the calls that were in flight when the journal ended.

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.errors import Nondeterminism, RecordedFailure
-from runner.journal.records import Abandoned, Delivery, Slice, Wake, Woken
+from runner.journal.records import Abandoned, Delivery, Slice, Tried, Wake, Woken
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.machine import Deliver
 from runner.kernel.machine import Wake as WakeInput
-from runner.kernel.state import Answer, Restored
+from runner.kernel.state import Answer, LastSnapshot, Restored
 from runner.session.recording import slice_record
 from runner.session.recovery import CallHistory
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 class Fold:
     """
-    A machine, brought up to a journal.
+    A machine, brought up to a journal. When a record says that the instance goes on under another module, it
+    is for the caller to put the machine of that in the place of this one.
 
     Args:
         machine: At the state after the record `position - 1`.
@@ -60,6 +61,9 @@ class Fold:
         elif isinstance(record, Woken):
             restored = Restored(record.count, record.generation, record.at_ms)
             self.machine.begin_life(restored, record.entropy or None)
+        elif isinstance(record, Tried):
+            known = LastSnapshot(record.ok, record.size_bytes, record.at_ms, record.error)
+            self.machine.learn_snapshot(known)
 
     def _step(self, recorded: Slice) -> StepResult:
         failed = RecordedFailure(recorded.error) if recorded.by_clock and recorded.error else None

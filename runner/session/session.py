@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -203,9 +203,19 @@ class Session:
                 raise self._ended_by
             return suppressed
         finally:
+            await self._settle_up()
             for pending in (self._open, *self._queue):
                 if pending is not None:
                     pending.done.set()
+
+    async def _settle_up(self) -> None:
+        """
+        Leave no outcome unwritten, whatever ends the session. If it can't be written the effect is made
+        again, as if the process had died here; whoever writes next will be told why.
+        """
+        if self._ended_by is None and self._chronicle.owes:
+            with self._crew.staffed(), suppress(RunnerError):
+                await self._crew.do(self._chronicle.settle_up, always=True)
 
     # -- for the owner ------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 """
-Snapshot format, version 1: the executable half of `docs/snapshot-format.md`.
+Snapshot format, versions 1 and 2: the executable half of `docs/snapshot-format.md`.
 
     prefix   56 bytes: magic, version, lengths of header and body, root
     header   one deterministic CBOR map
@@ -28,7 +28,12 @@ MAGIC: Final = b"\x89RSN\r\n\x1a\n"
 As in PNG: a byte that is not text, a name, and line ends that a text-mode copy would change.
 """
 
-VERSION: Final = 1
+VERSION: Final = 2
+
+OLDEST_VERSION: Final = 1
+"""
+Read as ever, and written where it says all: so runners that know no other can take most snapshots.
+"""
 
 MAX_HEADER_BYTES: Final = 64 * MIB
 """
@@ -71,7 +76,8 @@ def encode_counted(snapshot: Snapshot) -> Encoded:
     """
     try:
         check(snapshot)
-        fields, stored = header_map.pack(snapshot)
+        version = VERSION if header_map.needs_version_2(snapshot.state) else OLDEST_VERSION
+        fields, stored = header_map.pack(snapshot, version)
         header = codec.encode(fields)
     except (Problem, TypeError) as error:
         msg = f"snapshot of {snapshot.agent} can't be encoded: {error}"
@@ -79,7 +85,7 @@ def encode_counted(snapshot: Snapshot) -> Encoded:
     if len(header) > MAX_HEADER_BYTES:
         raise LimitExceeded("snapshot_header_bytes", len(header), MAX_HEADER_BYTES)
     body = pack_body(stored)
-    head = _PREFIX.pack(MAGIC, VERSION, len(header), len(body), b"")[: _ROOT_AT.start]
+    head = _PREFIX.pack(MAGIC, version, len(header), len(body), b"")[: _ROOT_AT.start]
     return Encoded(
         b"".join((head, _root(head, header, body), header, body)),
         sum(len(mind.pages) for mind in minds_of(snapshot.state)),
@@ -104,15 +110,15 @@ def decode(data: bytes, *, max_memory_bytes: int = MAX_MEMORY_BYTES, source: str
     try:
         _check_magic(data)
         version = int.from_bytes(data[_VERSION_AT], "big")
-        if version != VERSION:
+        if not OLDEST_VERSION <= version <= VERSION:
             raise SnapshotIncompatible(
                 "format_version",
-                str(VERSION),
+                f"{OLDEST_VERSION} or {VERSION}",
                 str(version),
                 hint="use the runner that wrote it, or a later one" if version > VERSION else None,
             )
         header, body = _split(data)
-        snapshot, table = header_map.unpack(header)
+        snapshot, table = header_map.unpack(header, version)
         check(snapshot)
         minds = minds_of(snapshot.state)
         largest_bytes = max(mind.memory_bytes for mind in minds)

@@ -1,7 +1,7 @@
 """
 The header: everything of a snapshot but the contents of its pages, as one deterministic CBOR map.
 
-Every map is a closed set: in version 1 an unknown key is damage, because a new key needs a new version.
+Every map is a closed set: in each version an unknown key is damage, because a new key needs a new version.
 Limits are the exception, for the kernel may learn a new bound under the same version: one that is absent
 takes its default, one that is unknown makes the snapshot too new for this host.
 
@@ -17,7 +17,7 @@ from runner import codec
 from runner.errors import SnapshotIncompatible
 from runner.kernel.abi import ABI_VERSION, OPERATIONS
 from runner.kernel.limits import Limits
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 from runner.snapshot.model import Snapshot
 from runner.snapshot.pages import PackedPages, PagePool, PageTable, pack_digests
 from runner.snapshot.rules import Problem, bits_of, from_bits
@@ -28,16 +28,23 @@ MAPS: Final[dict[str, tuple[str, ...]]] = {
         "memory_digest", "pages", "position", "state",
     ),
     "state": (
-        "calls", "delivery", "entropy", "entropy_used", "last_delivery", "mind", "next_call", "restored",
+        "calls", "delivery", "entropy", "entropy_used", "last_delivery", "last_snapshot", "mind", "next_call",
+        "restored",
     ),
     "mind": ("contents", "globals", "indices", "memory_bytes"),
     "delivery": ("answers", "before", "calls_before", "fuel", "number"),
     "call": ("delivery", "number", "operation", "request"),
     "answer": ("call", "payload", "status"),
     "restored": ("at_ms", "count", "generation"),
+    "last_snapshot": ("at_ms", "bytes", "error", "ok"),
 }  # fmt: skip
 """
 The keys of every map, by the map's name in `docs/snapshot-format.md`.
+"""
+
+SINCE_VERSION_2: Final = {"state": frozenset({"last_snapshot"})}
+"""
+Those of them that version 1 does not have.
 """
 
 _F64_BYTES: Final = 8
@@ -45,12 +52,21 @@ _SHOWN: Final = 64
 _NEWER: Final = "use the runner that wrote it, or a later one"
 
 
-def pack(snapshot: Snapshot) -> tuple[dict[str, Any], list[bytes]]:
+def needs_version_2(state: MachineState) -> bool:
+    """
+    Whether version 1 could not say all of a state.
+    """
+    return state.last_snapshot is not None
+
+
+def pack(snapshot: Snapshot, version: int) -> tuple[dict[str, Any], list[bytes]]:
     """
     The header's map, and the contents that its `pages` are the digests of.
     """
     pool = PagePool()
     state = _pack_state(snapshot.state, pool)
+    if version == 1:
+        del state["last_snapshot"]
     stored = pool.stored()
     header = {
         "abi_version": ABI_VERSION,
@@ -70,15 +86,15 @@ def pack(snapshot: Snapshot) -> tuple[dict[str, Any], list[bytes]]:
     return header, stored
 
 
-def unpack(data: bytes) -> tuple[Snapshot, PageTable]:
+def unpack(data: bytes, version: int) -> tuple[Snapshot, PageTable]:
     """
     The snapshot whose header is `data`, with no pages yet, and where its pages are to come from.
 
     Raises:
-        Problem: If it is not what a version 1 snapshot has.
+        Problem: If it is not what a snapshot of that version has.
         SnapshotIncompatible: If it speaks of what this host doesn't know.
     """
-    header = _Map(_payload(data, ""), "header", "")
+    header = _Map(_payload(data, ""), "header", "", version)
     if header.count("abi_version") != ABI_VERSION:
         raise SnapshotIncompatible("abi_version", str(ABI_VERSION), str(header.count("abi_version")))
     imports = tuple(_known(_text(item, "imports")) for item in header.items("imports"))
@@ -107,22 +123,27 @@ class _Map:
     One map of the header, once its keys are the right ones.
     """
 
-    def __init__(self, value: Any, name: str, where: str) -> None:
+    def __init__(self, value: Any, name: str, where: str, version: int) -> None:
         if type(value) is not dict:
             _fail(f"{where} is not a map" if where else "not a map")
-        wrong = value.keys() ^ set(MAPS[name])
+        later = SINCE_VERSION_2.get(name, frozenset()) if version == 1 else frozenset()
+        wrong = value.keys() ^ (set(MAPS[name]) - later)
         if wrong:
             key = min(wrong)
             place = f" of {where}" if where else ""
             _fail(f"key {_shown(key)}{place} is {'unknown' if key in value else 'missing'}")
         self._value = value
         self._where = f"{where}." if where else ""
+        self._version = version
 
     def value(self, key: str, kind: type) -> Any:
         value = self._value[key]
         if type(value) is not kind:
             _fail(f"{self._where}{key} is {type(value).__name__}, not {kind.__name__}")
         return value
+
+    def is_null(self, key: str) -> bool:
+        return self._value[key] is None
 
     def count(self, key: str) -> int:
         return int(self.value(key, int))
@@ -134,26 +155,29 @@ class _Map:
         return list(self.value(key, list))
 
     def map(self, key: str, name: str) -> _Map:
-        return _Map(self._value[key], name, f"{self._where}{key}")
+        return _Map(self._value[key], name, f"{self._where}{key}", self._version)
 
     def maybe(self, key: str, name: str) -> _Map | None:
-        return None if self._value[key] is None else self.map(key, name)
+        return None if self._value.get(key) is None else self.map(key, name)
 
     def maps(self, key: str, name: str) -> list[_Map]:
-        return [_Map(item, name, f"{self._where}{key}") for item in self.items(key)]
+        return [_Map(item, name, f"{self._where}{key}", self._version) for item in self.items(key)]
 
 
 def _pack_state(state: MachineState, pool: PagePool) -> dict[str, Any]:
     # The order of these two calls is the order of the contents.
     mind = _pack_mind(state.mind, pool)
     delivery = _pack_delivery(state.delivery, pool) if state.delivery else None
-    restored = state.restored
+    restored, tried = state.restored, state.last_snapshot
     return {
         "calls": [_pack_call(call) for call in state.calls],
         "delivery": delivery,
         "entropy": state.entropy,
         "entropy_used": state.entropy_used,
         "last_delivery": state.last_delivery,
+        "last_snapshot": None
+        if tried is None
+        else {"at_ms": tried.at_ms, "bytes": tried.size_bytes, "error": tried.error, "ok": tried.ok},
         "mind": mind,
         "next_call": state.next_call,
         "restored": None
@@ -205,6 +229,7 @@ def _unpack_state(state: _Map) -> MachineState:
         entropy_used=state.count("entropy_used"),
         delivery=None if delivery is None else _unpack_delivery(delivery),
         restored=_unpack_restored(state.maybe("restored", "restored")),
+        last_snapshot=_unpack_last_snapshot(state.maybe("last_snapshot", "last_snapshot")),
     )
 
 
@@ -238,6 +263,13 @@ def _unpack_restored(restored: _Map | None) -> Restored | None:
     if restored is None:
         return None
     return Restored(restored.count("count"), restored.count("generation"), restored.count("at_ms"))
+
+
+def _unpack_last_snapshot(tried: _Map | None) -> LastSnapshot | None:
+    if tried is None:
+        return None
+    error = None if tried.is_null("error") else str(tried.value("error", str))
+    return LastSnapshot(bool(tried.value("ok", bool)), tried.count("bytes"), tried.count("at_ms"), error)
 
 
 def _unpack_calls(calls: list[_Map]) -> tuple[Call, ...]:

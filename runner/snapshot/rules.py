@@ -13,7 +13,7 @@ from typing import Final, Literal, NoReturn
 from runner import codec
 from runner.digest import SIZE_BYTES
 from runner.kernel.abi import OPERATIONS, WASM_PAGE_BYTES, Status
-from runner.kernel.state import PAGE_BYTES, Call, MachineState, Mind, OpenDelivery
+from runner.kernel.state import MAX_ERROR_CHARS, PAGE_BYTES, Call, MachineState, Mind, OpenDelivery
 from runner.snapshot.model import Snapshot
 
 MAX_MEMORY_BYTES: Final = 1 << 32
@@ -69,6 +69,10 @@ def check(snapshot: Snapshot) -> None:
         _need_count(state.restored.count, "restored.count")
         _need_count(state.restored.generation, "restored.generation", low=1)
         _need_count(state.restored.at_ms, "restored.at_ms")
+    if state.last_snapshot is not None:
+        _need_count(state.last_snapshot.size_bytes, "last_snapshot.bytes")
+        _need_count(state.last_snapshot.at_ms, "last_snapshot.at_ms")
+        _need_count(len(state.last_snapshot.error or ""), "last_snapshot.error", high=MAX_ERROR_CHARS)
     _check_mind(state.mind, "mind")
     _check_calls(state.calls, state, "calls")
     for operation in snapshot.imports:

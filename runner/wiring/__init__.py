@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         send,
         snapshot_named,
         stop_named,
+        upgrade_named,
     )
     from runner.wiring.looking import check_agent, doctor, inspect_path
     from runner.wiring.making import build_agent, new_agent
@@ -67,6 +68,7 @@ __all__ = [
     "send",
     "snapshot_named",
     "stop_named",
+    "upgrade_named",
     "verify",
 ]
 
@@ -98,6 +100,7 @@ _HOMES: Final = {
     "send": "lives",
     "snapshot_named": "lives",
     "stop_named": "lives",
+    "upgrade_named": "lives",
     "verify": "past",
 }
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_ADMITTED_KIND: Final = "admitted-2"
+_ADMITTED_KIND: Final = "admitted-3"
 """
 Raise the number when admission decides differently or its record changes.
 """

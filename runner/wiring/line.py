@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from runner import codec
+from runner.digest import digest as file_digest
 from runner.digest import show
 from runner.errors import InstanceUnknown, JournalCorrupt, SnapshotCorrupt, SnapshotIncompatible
 from runner.journal import StateDirectory
-from runner.journal.records import Born, SnapshotTaken, Woken
+from runner.journal.records import Born, Delivery, Slice, SnapshotTaken, Upgraded, Woken
+from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage, unpack
@@ -67,15 +70,49 @@ class Line:
 
     Attributes:
         name: Its name.
-        packed: Its agent, as one file.
+        agents: The agents that it had, each as one file: the one that it was born with, and one for each
+            upgrade.
         records: Its journal.
         memo: Where folding may begin, or `None` for its image.
     """
 
     name: str
-    packed: bytes
+    agents: tuple[bytes, ...]
     records: Sequence[Record]
     memo: Memo | None = None
+
+    @property
+    def packed(self) -> bytes:
+        """
+        Its agent after all these records, as one file.
+        """
+        return self.packed_at(len(self.records))
+
+    def packed_at(self, position: int) -> bytes:
+        """
+        Its agent after some of these records, as one file.
+
+        Raises:
+            JournalCorrupt: If it is not there.
+        """
+        count = sum(isinstance(record, Upgraded) for record in self.records[:position])
+        if count >= len(self.agents):
+            raise JournalCorrupt(self.name, None, "an agent that it had is missing")
+        return self.agents[count]
+
+    @property
+    def terms(self) -> Born | Upgraded:
+        """
+        What it is and may after all these records, by the last that says so.
+        """
+        return self.terms_at(len(self.records))
+
+    def terms_at(self, position: int) -> Born | Upgraded:
+        """
+        What it is and may after some of these records.
+        """
+        upgrades = [record for record in self.records[:position] if isinstance(record, Upgraded)]
+        return upgrades[-1] if upgrades else self.born
 
     @property
     def born(self) -> Born:
@@ -124,12 +161,14 @@ class Past:
     One instance, brought up to some record; nothing new has happened.
 
     Attributes:
+        host: What runs it.
         line: What is written of it.
-        prepared: Its agent under its grants and limits.
+        prepared: Its agent under its grants and limits, as far as it is brought up.
         fold: Machine and history.
         held_fold: What the host holds for it.
     """
 
+    host: Host
     line: Line
     prepared: Prepared
     fold: Fold
@@ -175,12 +214,26 @@ class Past:
         Raises:
             Nondeterminism: If the guest does not do again what it did.
             JournalCorrupt: If it can't follow what came before it.
+            SnapshotIncompatible: If it is upgraded to another agent than is kept for it.
         """
         try:
+            if isinstance(record, Upgraded):
+                _check_upgrade(self.line, seq)
+                self._go_over(seq, record)
             self.fold.take([(seq, record)])
             self.held_fold.note(seq, record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise JournalCorrupt(self.name, seq, f"can't follow what came before it: {error}") from error
+
+    def _go_over(self, seq: int, record: Upgraded) -> None:
+        packed = self.line.packed_at(seq + 1)
+        if file_digest(packed) != record.package:
+            raise JournalCorrupt(self.name, seq, "the agent that it was upgraded to is another")
+        prepared = _prepare_as(self.host, packed, record, self.name, seq)
+        self.fold.machine = self.machine.upgraded(
+            prepared.program, prepared.image, prepared.limits, keeps_timers=record.timers
+        )
+        self.prepared = prepared
 
     def _where(self, kind: type[Await | Unknown]) -> tuple[Call, ...]:
         calls = self.machine.calls
@@ -236,7 +289,9 @@ def line_of(
         JournalCorrupt: If its journal is damaged.
     """
     records = [record for _, record in journal.read()]
-    whole = Line(name=journal.name, packed=state.agent(journal.name), records=records)
+    upgrades = [record.package for record in records if isinstance(record, Upgraded)]
+    agents = [state.agent(journal.name, package) for package in (None, *upgrades)]
+    whole = Line(name=journal.name, agents=tuple(agents), records=records)
     whole.check_whole()
     end = len(records) if until is None else min(until, len(records))
     # What is cut off may need the snapshot that it begins with all the same.
@@ -244,7 +299,7 @@ def line_of(
     if stored is None and whole.has_origin:
         raise JournalCorrupt(journal.name, 1, "the snapshot that it begins with is missing")
     memo = Memo(stored.position, stored.state, stored.host, stored.digest) if stored else None
-    return Line(name=whole.name, packed=whole.packed, records=records[: max(end, 1)], memo=memo)
+    return replace(whole, records=records[: max(end, 1)], memo=memo)
 
 
 def _stored(journal: Journal, at_most: int) -> StoredSnapshot | None:
@@ -284,24 +339,42 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
     Raises:
         JournalCorrupt: If its snapshot is not of its journal.
     """
-    born, memo = line.born, line.memo
-    prepared = _prepare_born(host, line.packed, born, line.name)
+    memo = line.memo
+    position = memo.position if memo else 1
+    terms = line.terms_at(position)
+    prepared = _prepare_as(host, line.packed_at(position), terms, line.name, 0)
     held = Held(provider)
     if memo is None:
         machine = Machine(
-            prepared.program, prepared.image, prepared.limits, entropy=born.entropy, keeps_snapshots=True
+            prepared.program,
+            prepared.image,
+            prepared.limits,
+            entropy=line.born.entropy,
+            keeps_snapshots=True,
+            keeps_timers=terms.timers,
         )
     else:
         machine = Machine.thaw(
-            prepared.program, prepared.image, prepared.limits, memo.state, keeps_snapshots=True
+            prepared.program,
+            prepared.image,
+            prepared.limits,
+            memo.state,
+            keeps_snapshots=True,
+            keeps_timers=terms.timers,
         )
         if machine.digest() != memo.digest:
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
         origin = Path(line.name)
         held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
     # What was known when its first snapshot was taken is in that snapshot already.
-    start = max(memo.position if memo else 1, line.beginning)
-    past = Past(line=line, prepared=prepared, fold=Fold(machine, start), held_fold=HeldFold(held, line.name))
+    start = max(position, line.beginning)
+    past = Past(
+        host=host,
+        line=line,
+        prepared=prepared,
+        fold=Fold(machine, start),
+        held_fold=HeldFold(held, line.name),
+    )
     for record in line.records[:start]:
         past.fold.history.note(record)
         past.held_fold.learn(record)
@@ -309,24 +382,55 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
     return past
 
 
-def _prepare_born(host: Host, packed: bytes, born: Born, name: str) -> Prepared:
+def _prepare_as(host: Host, packed: bytes, terms: Born | Upgraded, name: str, seq: int) -> Prepared:
     parts = unpack(packed, origin=Path(name))
     if parts.manifest is None:
-        raise JournalCorrupt(name, 0, "its agent has no manifest")
+        raise JournalCorrupt(name, seq, "its agent has no manifest")
     package = AgentPackage(parts.manifest, parts.wasm, Path(name), parts.image)
-    grants = Grants.parse(born.allow, born.deny)
+    grants = Grants.parse(terms.allow, terms.deny)
     try:
-        limits = Limits.from_wire(born.limits).to_wire()
+        limits = Limits.from_wire(terms.limits).to_wire()
     except ValueError as error:
-        raise JournalCorrupt(name, 0, str(error)) from error
+        raise JournalCorrupt(name, seq, str(error)) from error
     prepared = prepare(host, package, grants=grants, limits=limits, on_log=_ignore)
     for what, expected, found in (
-        ("code_digest", born.code_digest, prepared.admitted.code_digest),
-        ("image_digest", born.image_digest, prepared.image.digest),
+        ("code_digest", terms.code_digest, prepared.admitted.code_digest),
+        ("image_digest", terms.image_digest, prepared.image.digest),
     ):
         if expected != found:
             raise SnapshotIncompatible(what, show(expected), show(found))
     return prepared
+
+
+def _check_upgrade(line: Line, seq: int) -> None:
+    """
+    See that the old module was asked, and that the new one is given what it said. A line may be cut off then.
+
+    Raises:
+        JournalCorrupt: If not.
+    """
+    asked, gave = line.records[max(seq - 2, 0) : seq] if seq > 1 else (None, None)
+    is_asked = isinstance(asked, Delivery) and asked.kind == DeliveryKind.HAND_OVER
+    if not is_asked or not isinstance(gave, Slice) or gave.reply is None or not gave.reply[0]:
+        raise JournalCorrupt(line.name, seq, "an upgrade to which nothing was handed over")
+    given = line.records[seq + 1] if seq + 1 < len(line.records) else None
+    if given is None:
+        return
+    state = codec.decode(gave.reply[1])
+    if (
+        not isinstance(given, Delivery)
+        or given.kind != DeliveryKind.UPGRADE
+        or not _holds(given.payload, state)
+    ):
+        raise JournalCorrupt(line.name, seq + 1, "not what was handed over to the upgrade before it")
+
+
+def _holds(payload: bytes, state: Value) -> bool:
+    value = codec.decode(payload)
+    # By their bytes: to Python 1, 1.0 and true are the same.
+    return (
+        isinstance(value, dict) and "state" in value and codec.encode(value["state"]) == codec.encode(state)
+    )
 
 
 def _ignore(line: object) -> None:

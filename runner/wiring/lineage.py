@@ -23,10 +23,11 @@ from runner.journal.records import (
     SnapshotTaken,
     Start,
     Stopped,
+    Upgraded,
     Wake,
     Woken,
 )
-from runner.kernel.abi import Status
+from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.machine import Machine
 from runner.policy.gate import Gate
 from runner.session.chronicle import BY_POLICY
@@ -37,9 +38,10 @@ from runner.snapshot import write as write_snapshot
 from runner.wiring.line import ORIGIN, Memo, journal_of, line_of
 from runner.wiring.named import born_of
 from runner.wiring.thaw import SEED_BYTES, describe_restore
+from runner.wiring.upgrading import FINISH, Rules, hand_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from runner.journal.records import Record
     from runner.kernel.state import MachineState
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from runner.wiring.host import Host
     from runner.wiring.line import Line, Past
     from runner.wiring.options import Options
-    from runner.wiring.prepare import Prepared
+    from runner.wiring.thaw import Agents
 
 _BEFORE: Final = "before"
 """
@@ -90,7 +92,7 @@ def fork(state: StateDirectory, name: str, new_name: str, until: int | None, *, 
         at_ms=wall_clock_ms(),
         entropy=b"" if deterministic else os.urandom(SEED_BYTES),
     )
-    _create(state, new_name, replace(line.born, parent=(name, end)), line.packed, line.memo, [*past, woken])
+    _create(state, new_name, replace(line.born, parent=(name, end)), line.agents, line.memo, [*past, woken])
     return end
 
 
@@ -101,7 +103,20 @@ def _past_of(line: Line) -> list[Record]:
     if past and isinstance(past[-1], Delivery | Wake | Abandoned):
         # Cut off from the slice that it led to, it never happened.
         past.pop()
-    return _without_open_permits(past)
+    return _without_open_permits(past[: _end_of_upgrades(past)])
+
+
+def _end_of_upgrades(past: list[Record]) -> int:
+    """
+    Where a past must end that was cut in the middle of an upgrade: an upgrade is whole, or never happened.
+    """
+    begins = None
+    for seq, record in enumerate(past):
+        if isinstance(record, Delivery) and record.kind == DeliveryKind.HAND_OVER:
+            begins = seq
+        elif isinstance(record, Delivery) and record.kind == DeliveryKind.UPGRADE:
+            begins = None
+    return len(past) if begins is None else begins
 
 
 def _without_open_permits(past: list[Record]) -> list[Record]:
@@ -137,16 +152,24 @@ def _generation(state: StateDirectory, parent: str) -> int:
 
 
 def _create(
-    state: StateDirectory, name: str, born: Born, packed: bytes, memo: Memo | None, past: list[Record]
+    state: StateDirectory,
+    name: str,
+    born: Born,
+    agents: Sequence[bytes],
+    memo: Memo | None,
+    past: list[Record],
 ) -> None:
     """
     Make an instance with a past, and with the snapshot that it begins at if it has one: all of it or nothing.
     """
+    packed, *later = agents
+    upgrades = later[: sum(isinstance(record, Upgraded) for record in past)]
     if memo is None:
-        state.create(name, born, packed, past)
+        state.create(name, born, packed, past, upgrades=upgrades)
         return
     origin = StoredSnapshot(1, memo.state, memo.host, memo.digest)
-    state.create(name, born, packed, [SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past], origin)
+    past = [SnapshotTaken(digest=memo.digest, reason=ORIGIN), *past]
+    state.create(name, born, packed, past, origin, upgrades)
 
 
 def freeze(past: Past) -> Snapshot:
@@ -186,7 +209,7 @@ def adopt_snapshot(
     name: str,
     snapshot: Snapshot,
     part: HostPart,
-    prepared: Prepared,
+    agents: Agents,
     *,
     options: Options,
     ask: tuple[str, ...],
@@ -198,17 +221,21 @@ def adopt_snapshot(
         state: Where it will live.
         host: Counts how often the snapshot was restored here.
         name: Its name.
-        snapshot: Read and checked to be of `prepared`.
+        snapshot: Read and checked to be of `agents.own`.
         part: What the host held for it.
-        prepared: Its agent, under the operator's grants and limits.
+        agents: Its agent, under the operator's grants and limits, and the one that takes over from it.
         options: Grants, limits, and whether the old stream of randomness goes on.
         ask: What a person must approve at each call.
 
     Raises:
-        RunnerError: If the name is taken or none, or the snapshot does not fit the limits.
+        RunnerError: If the name is taken or none, the snapshot does not fit the limits, or the other agent
+            does not take over.
     """
+    prepared = agents.own
     # Whether it fits the limits is found out before anything is written.
-    Machine.thaw(prepared.program, prepared.image, prepared.limits, snapshot.state)
+    machine = Machine.thaw(
+        prepared.program, prepared.image, prepared.limits, snapshot.state, keeps_snapshots=True
+    )
     restored = describe_restore(host, snapshot, deterministic=options.deterministic)
     woken = Woken(
         count=restored.count,
@@ -226,7 +253,17 @@ def adopt_snapshot(
     known = _without_grants(part.history, snapshot.state, Gate(prepared.grants, ask))
     memo = Memo(1, snapshot.state, {**snapshot.host, "answers": [], "history": []}, snapshot.memory_digest)
     born = born_of(prepared, options, ask, (show(snapshot.memory_digest), snapshot.position))
-    _create(state, name, born, prepared.packed, memo, [*known, *over, woken])
+    past = [*known, *over, woken]
+    packages = [prepared.packed]
+    if agents.heir is not None:
+        machine.begin_life(restored, woken.entropy or None)
+        rules = Rules(options.allow, options.deny, ask)
+        heir = hand_on(
+            host, machine, prepared, agents.heir, rules, options=options, name="the snapshot", rest=FINISH
+        )
+        past += heir.records
+        packages.append(agents.heir.packed)
+    _create(state, name, born, packages, memo, past)
 
 
 def _operations(state: MachineState) -> dict[int, str]:

@@ -21,6 +21,7 @@ from runner.errors import EffectError, RunnerError, UsageError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
+from runner.kernel.state import LastSnapshot
 from runner.session.chronicle import Chronicle, OpenGate
 from runner.session.recording import Unrecorded
 from runner.session.recovery import Await, CallHistory, Unknown
@@ -34,7 +35,8 @@ from runner.wiring.models import model_of, provider_of
 from runner.wiring.options import Options, Report
 from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.stopwatch import Stopwatch
-from runner.wiring.thaw import SEED_BYTES, check_snapshot, describe_restore, recall_agent, thaw
+from runner.wiring.thaw import SEED_BYTES, agents_for, describe_restore, thaw
+from runner.wiring.upgrading import FINISH, Rules, hand_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 _Event = tuple[DeliveryKind, "Value"]
 _MEMORY: Final = "memory_bytes"
+_UPGRADE_SLICES: Final = 2
 
 
 def run_agent(path: Path, value: Value, options: Options) -> Report:
@@ -86,11 +89,13 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
         value: The message, or `None` when there is none: then the report is of what was open, or of the
             restore event if nothing was.
         options: Choices; grants and limits are the operator's, nothing of them comes from the snapshot.
-        agent: The agent; needed where this host has not run it before.
+        agent: The agent; needed where this host has not run it before. Another than it was taken of takes
+            over from that.
 
     Raises:
         SnapshotCorrupt: If the file is damaged.
-        SnapshotIncompatible: If it is not of this agent, or not of one with these grants.
+        SnapshotIncompatible: If it is not of this agent, which can't take over from it, or not of one with
+            these grants.
         RunnerError: As for `run_agent`.
     """
     clock = Stopwatch()
@@ -99,15 +104,20 @@ def restore_snapshot(path: Path, value: Value | None, options: Options, agent: P
     # A manifest can only lower the bound, so what is larger than this fits no instance.
     snapshot = read_snapshot(path, max_memory_bytes=options.limits.get(_MEMORY, Limits().memory_bytes))
     part = read_host_part(snapshot.host, snapshot.state.calls, path)
-    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
-    prepared = prepare_under(host, package, options)
-    check_snapshot(snapshot, prepared)
+    prepared, heir = agents_for(host, snapshot, part, path, options, agent)
     held.take_back(part, path)
     restored = describe_restore(host, snapshot, deterministic=options.deterministic)
     machine = thaw(snapshot, prepared, options, restored)
     history = _known_history(part, machine, path)
+    position = snapshot.position
+    if heir is not None:
+        rules = Rules(options.allow, options.deny, ())
+        machine = hand_on(
+            host, machine, prepared, heir, rules, options=options, name="the snapshot", rest=FINISH
+        ).machine
+        prepared, position = heir, position + _UPGRADE_SLICES
     clock.lap("start")
-    live = _Live(host, prepared, machine, options, held, clock, position=snapshot.position, history=history)
+    live = _Live(host, prepared, machine, options, held, clock, position=position, history=history)
     deliveries: list[_Event] = [(DeliveryKind.RESTORE, asdict(restored))]
     if value is not None:
         deliveries.append((DeliveryKind.MESSAGE, value))
@@ -236,7 +246,14 @@ class _Live:
             return
         try:
             stats = write_snapshot(path, self._freeze(), sync=self._options.sync)
-            self._written, self._unwritten = {"path": str(path), "reason": reason, **asdict(stats)}, None
+        except RunnerError as error:
+            self._unwritten = error
+            # Its kind and no more: what goes wrong on this host is not for a guest to read.
+            self._machine.learn_snapshot(LastSnapshot(False, 0, wall_clock_ms(), error.kind))
+            return
+        self._written, self._unwritten = {"path": str(path), "reason": reason, **asdict(stats)}, None
+        self._machine.learn_snapshot(LastSnapshot(True, stats.size_bytes, wall_clock_ms()))
+        try:
             self._host.remember_agent(self._packed)
         except RunnerError as error:
             self._unwritten = error

@@ -24,11 +24,11 @@ from runner.wiring.line import journal_of, state_of
 from runner.wiring.lineage import adopt_snapshot, write_frozen
 from runner.wiring.lineage import fork as fork_line
 from runner.wiring.models import provider_of
-from runner.wiring.named import decide, give_birth, opened, resolve, stop, whoever
-from runner.wiring.prepare import prepare_under
+from runner.wiring.named import decide, give_birth, opened, resolve, stop, upgrade_life, whoever
 from runner.wiring.serving import NO_MESSAGE, Serving
 from runner.wiring.stopwatch import Stopwatch
-from runner.wiring.thaw import check_snapshot, recall_agent
+from runner.wiring.thaw import agents_for
+from runner.wiring.upgrading import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,12 +137,13 @@ def restore_named(
         name: What the instance is called.
         value: The message, or `None` when there is none.
         options: Choices; grants and limits are the operator's, nothing of them comes from the snapshot.
-        agent: The agent; needed where this host has not run it before.
+        agent: The agent; needed where this host has not run it before. Another than it was taken of takes
+            over from that.
         ask: What a person must approve at each call, as `CAP[:SELECTOR]`.
 
     Raises:
         SnapshotCorrupt: If the file is damaged.
-        SnapshotIncompatible: If it is not of this agent.
+        SnapshotIncompatible: If it is not of this agent, which can't take over from it.
         RunnerError: As for `run_named`.
     """
     clock = Stopwatch()
@@ -150,12 +151,46 @@ def restore_named(
     host = Host(options.cache)
     snapshot = read_snapshot(path)
     part = read_host_part(snapshot.host, snapshot.state.calls, path)
-    package = recall_agent(host, part.agent, path) if agent is None else host.load(agent)
-    prepared = prepare_under(host, package, options)
-    check_snapshot(snapshot, prepared)
+    agents = agents_for(host, snapshot, part, path, options, agent)
     with state_of(options.state, options.max_state_bytes) as state:
-        adopt_snapshot(state, host, name, snapshot, part, prepared, options=options, ask=ask)
+        adopt_snapshot(state, host, name, snapshot, part, agents, options=options, ask=ask)
         return _serve(state, host, name, NO_MESSAGE if value is None else value, options, clock)
+
+
+def upgrade_named(name: str, path: Path, options: Options, ask: tuple[str, ...] = ()) -> dict[str, Any]:
+    """
+    Let a named instance go on under another agent, to which the one that it has hands over what it knows.
+
+    Args:
+        name: The instance.
+        path: The agent.
+        options: Rules and bounds beside those that the instance has; a refusal that it has stays.
+        ask: What a person must approve at each call, likewise.
+
+    Returns:
+        `instance`, `agent`, `version`, `before`, `records` and `fuel`.
+
+    Raises:
+        UsageError: If it is in the middle of something, or has this agent already.
+        SnapshotIncompatible: If one of the two agents has nothing for upgrades.
+        RunnerError: Why the new agent was refused, or one of them failed; the instance is as it was.
+    """
+    host = Host(options.cache)
+    with (
+        state_of(options.state, options.max_state_bytes) as state,
+        opened(state, host, name, write=True) as life,
+    ):
+        old = life.prepared.package
+        fuel = upgrade_life(life, host.load(path), Rules(options.allow, options.deny, ask), options)
+        new = life.prepared.package
+        return {
+            "instance": name,
+            "agent": new.name,
+            "version": new.manifest.version,
+            "before": {"agent": old.name, "version": old.manifest.version},
+            "records": life.journal.position,
+            "fuel": fuel,
+        }
 
 
 def _serve(

@@ -143,6 +143,7 @@ def _describe_agent(host: Host, package: AgentPackage, grants: Grants) -> dict[s
         "description": manifest.description,
         "language": manifest.language,
         "abi_version": ABI_VERSION,
+        "upgrades": admitted.upgrades,
         "digest": show(digest(pack(package.wasm, manifest, package.image))),
         "code_digest": show(admitted.code_digest),
         "image_digest": show(image.digest) if image else None,

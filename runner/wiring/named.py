@@ -11,31 +11,44 @@ import getpass
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from runner.digest import digest as file_digest
-from runner.errors import UsageError
+from runner.errors import RunnerError, UsageError
 from runner.journal import StateDirectory
-from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
+from runner.journal.records import (
+    Born,
+    Decision,
+    Delivery,
+    Resolution,
+    SnapshotTaken,
+    Stopped,
+    Tried,
+    Woken,
+)
 from runner.kernel.abi import DeliveryKind
+from runner.kernel.state import LastSnapshot
 from runner.package.agent import AgentPackage
 from runner.policy.gate import Gate
+from runner.policy.grants import Grants
 from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.session import Session, wall_clock_ms
 from runner.wiring.line import Past, fold, journal_of, line_of
 from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.thaw import SEED_BYTES
+from runner.wiring.upgrading import Rules, bounds_of_successor, hand_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runner.journal import Journal
     from runner.journal.records import Record, Ruling, Verdict
+    from runner.kernel.machine import Machine
     from runner.providers.scripted import ScriptedProvider
     from runner.session.crew import Confirm
     from runner.session.effects import Handlers
@@ -69,6 +82,18 @@ class Life(Past):
             if isinstance(record, Delivery) and record.kind == DeliveryKind.RESTORE:
                 return False
         return False
+
+    def go_on_as(self, prepared: Prepared, machine: Machine, records: Sequence[Record]) -> None:
+        """
+        Take in an upgrade that has been written down.
+        """
+        agents = (*self.line.agents, prepared.packed)
+        self.line = replace(self.line, agents=agents, records=[*self.line.records, *records])
+        self.prepared, self.fold.machine = prepared, machine
+        for record in records:
+            self.fold.history.note(record)
+            self.held_fold.note(self.fold.position, record)
+            self.fold.position += 1
 
 
 class Writer:
@@ -113,25 +138,39 @@ class Writer:
     @property
     def since_snapshot(self) -> int:
         """
-        Records since the latest snapshot.
+        Records since the latest snapshot, or the latest attempt at one.
         """
         return self._position - self._memo_position
 
     def take_snapshot(self, reason: str) -> None:
         """
         Keep a memo of the instance as it is, so that opening it folds less. While no slice runs.
+
+        That there is none is no failure of anything else: it is written down, and the instance may ask.
+
+        Raises:
+            RunnerError: If nothing can be written down at all.
         """
         life = self._life
         with self._lock:
             digest = life.machine.digest()
-            life.journal.put_snapshot(
-                self._position, life.machine.freeze(), self._written.held.to_wire(self._agent), digest
-            )
-            taken = [SnapshotTaken(digest=digest, reason=reason)]
-            confirm = life.journal.hand_in(taken)
-            self._open.append(taken)
-            self._fold_to(confirm())
+            held = self._written.held.to_wire(self._agent)
+            try:
+                row = life.journal.put_snapshot(self._position, life.machine.freeze(), held, digest)
+            except RunnerError as error:
+                # Its kind and no more: what goes wrong on this host is not for a guest to read.
+                tried = Tried(ok=False, size_bytes=0, at_ms=wall_clock_ms(), error=error.kind)
+                self._append([tried])
+            else:
+                tried = Tried(ok=True, size_bytes=row.size_bytes, at_ms=wall_clock_ms())
+                self._append([SnapshotTaken(digest=digest, reason=reason), tried])
             self._memo_position = self._position
+            life.machine.learn_snapshot(LastSnapshot(tried.ok, tried.size_bytes, tried.at_ms, tried.error))
+
+    def _append(self, records: Sequence[Record]) -> None:
+        confirm = self._life.journal.hand_in(records)
+        self._open.append(records)
+        self._fold_to(confirm())
 
     def _fold_to(self, position: int) -> None:
         """
@@ -182,6 +221,7 @@ def born_of(
         entropy=os.urandom(SEED_BYTES),
         at_ms=wall_clock_ms(),
         parent=parent,
+        timers=False,
     )
 
 
@@ -226,6 +266,7 @@ async def open_life(
 def _bring_up(state: StateDirectory, host: Host, journal: Journal, provider: ScriptedProvider | None) -> Life:
     past = fold(host, line_of(state, journal), provider)
     return Life(
+        host=host,
         line=past.line,
         prepared=past.prepared,
         fold=past.fold,
@@ -245,7 +286,7 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
     writer = Writer(life)
     chronicle = Chronicle(
         writer,
-        Gate(life.prepared.grants, life.line.born.ask),
+        Gate(life.prepared.grants, life.line.terms.ask),
         life.fold.history,
         name=life.name,
         clock_ms=wall_clock_ms,
@@ -270,6 +311,47 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
         yield session
     if writer.since_snapshot >= _LEAVING_RECORDS:
         writer.take_snapshot("leaving")
+
+
+def upgrade_life(
+    life: Life,
+    package: AgentPackage,
+    rules: Rules,
+    options: Options,
+    append: Callable[[Sequence[Record], Sequence[bytes]], object] | None = None,
+) -> int:
+    """
+    Let an instance go on under another agent, to which the one that it has hands over what it knows.
+
+    Args:
+        life: Open for writing; it is the new one afterwards.
+        package: The other agent.
+        rules: What the operator adds to those that hold.
+        options: Bounds that they choose now, the cache, and what takes log lines.
+        append: What to write through in place of the journal, for a test.
+
+    Returns:
+        Fuel that it took.
+
+    Raises:
+        UsageError: If it is in the middle of something, or has this agent already.
+        SnapshotIncompatible: If one of the two agents has nothing for upgrades.
+        RunnerError: Why the new agent was refused, or one of them failed; the instance is as it was, and
+            `life` of no use any more.
+    """
+    old, terms, name = life.prepared, life.line.terms, life.name
+    rules = Rules(terms.allow, terms.deny, terms.ask).and_also(rules)
+    Gate(Grants.parse(rules.allow, rules.deny), rules.ask)
+    bounds = bounds_of_successor(old, options)
+    chosen = replace(options, allow=rules.allow, deny=rules.deny, limits=bounds)
+    new = prepare_under(life.host, package, chosen)
+    rest = f"finish it first: runner resume {name}; what waits for a person: runner approvals {name}"
+    successor = hand_on(life.host, life.machine, old, new, rules, options=options, name=name, rest=rest)
+    (append or life.journal.append)(successor.records, [new.packed])
+    life.go_on_as(new, successor.machine, successor.records)
+    # So that opening it need not go through its life under another module.
+    Writer(life).take_snapshot("upgrade")
+    return successor.fuel
 
 
 def _is_due(writer: Writer, options: Options) -> bool:

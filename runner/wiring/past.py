@@ -7,14 +7,16 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
 from runner import codec
 from runner.digest import show
-from runner.errors import InstanceUnknown, JournalCorrupt, Nondeterminism, UsageError
+from runner.errors import InstanceUnknown, JournalCorrupt, LimitExceeded, Nondeterminism, UsageError
 from runner.journal import export, wire
 from runner.journal.records import (
     Abandoned,
+    Born,
     Decision,
     Delivery,
     Receipt,
@@ -23,6 +25,7 @@ from runner.journal.records import (
     Slice,
     SnapshotTaken,
     Start,
+    Upgraded,
     Wake,
 )
 from runner.journal.state import NAME, default_state_root
@@ -38,11 +41,12 @@ from runner.wiring.lineage import freeze
 from runner.wiring.looking import describe_snapshot
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Mapping
 
 _PAYLOADS: Final = frozenset({"payload", "request"})
-_DIGESTS: Final = frozenset({"code_digest", "image_digest", "digest"})
+_DIGESTS: Final = frozenset({"code_digest", "image_digest", "digest", "package"})
 _HIDDEN: Final = frozenset({"entropy"})
+_FLAGS: Final = {"memory_bytes": "--max-memory", "fuel": "--max-fuel", "timeout_ms": "--timeout"}
 
 
 class Replay(NamedTuple):
@@ -110,7 +114,7 @@ def export_journal(
     with state_of(state) as directory, journal_of(directory, name, write=False) as journal:
         line = line_of(directory, journal, use_snapshots=False)
     origin = _encoded_origin(line, Host(cache)) if line.memo else None
-    exported = export.JournalFile(name=name, agent=line.packed, records=tuple(line.records), origin=origin)
+    exported = export.JournalFile(name=name, agents=line.agents, records=tuple(line.records), origin=origin)
     size = export.write(out, exported)
     return {"instance": name, "records": len(line.records), "path": str(out), "size_bytes": size}
 
@@ -135,20 +139,44 @@ def _encoded_origin(line: Line, host: Host) -> bytes:
     )
 
 
-def _imported(path: Path) -> Line:
+def _imported(path: Path, limits: Mapping[str, int]) -> Line:
     """
     Raises:
         JournalCorrupt: If the file is damaged.
+        LimitExceeded: If it asks for more than `limits`, or the defaults, give.
     """
     journal = export.read(path)
+    bounds = Limits(**limits)
+    _check_bounds(journal, bounds)
     memo = None
     if journal.origin is not None:
-        stored = decode_snapshot(journal.origin)
+        stored = decode_snapshot(journal.origin, max_memory_bytes=bounds.memory_bytes)
         memo = Memo(stored.position, stored.state, stored.host, stored.memory_digest)
-    line = Line(name=journal.name, packed=journal.agent, records=journal.records, memo=memo)
+    line = Line(name=journal.name, agents=journal.agents, records=journal.records, memo=memo)
     line.check_whole()
     _check_beginning(line)
     return line
+
+
+def _check_bounds(journal: export.JournalFile, bounds: Limits) -> None:
+    """
+    See that a stranger's journal takes no more of this machine than its operator gives.
+
+    Raises:
+        LimitExceeded: If it asks for more.
+        JournalCorrupt: If it asks for what is no bound.
+    """
+    given = bounds.to_wire()
+    for seq, record in enumerate(journal.records):
+        if isinstance(record, Born | Upgraded):
+            try:
+                asked = Limits.from_wire(record.limits).to_wire()
+            except ValueError as error:
+                raise JournalCorrupt(journal.name, seq, str(error)) from error
+            for name, value in asked.items():
+                if value > given[name]:
+                    flag = _FLAGS.get(name, f"-W {name}={value}")
+                    raise LimitExceeded(name, value, given[name], flag=flag)
 
 
 def _check_beginning(line: Line) -> None:
@@ -165,12 +193,13 @@ def _check_beginning(line: Line) -> None:
             raise JournalCorrupt(line.name, seq, "comes before the beginning of its life")
 
 
-def _line_at(what: str, until: int | None, state: Path | None) -> Line:
+def _line_at(what: str, until: int | None, state: Path | None, limits: Mapping[str, int]) -> Line:
     """
     What is written of an instance here, or in a file; not to be folded from a later snapshot.
 
     Raises:
         InstanceUnknown: If it is neither.
+        LimitExceeded: If it is a file that asks for more than `limits`, or the defaults, give.
     """
     path = Path(what)
     if NAME.fullmatch(what):
@@ -180,12 +209,17 @@ def _line_at(what: str, until: int | None, state: Path | None) -> Line:
         except InstanceUnknown:
             if not path.exists():
                 raise
-    line = _imported(path)
+    line = _imported(path, limits)
     return line if until is None else replace(line, records=line.records[: max(until, 1)])
 
 
 def replay(
-    what: str, *, to: int | None = None, state: Path | None = None, cache: Path | None = None
+    what: str,
+    *,
+    to: int | None = None,
+    limits: Mapping[str, int] = MappingProxyType({}),
+    state: Path | None = None,
+    cache: Path | None = None,
 ) -> Replay:
     """
     Do all that an instance did again, from its beginning and without reaching outside.
@@ -193,14 +227,17 @@ def replay(
     Args:
         what: The instance, or a file that `export_journal` wrote.
         to: Sequence number of the last record to take, or `None` for all.
+        limits: Of a file: what its instance may have been given at most, by field of `Limits`, where not the
+            default. An instance of this host has what its operator gave it.
         state: Where instances live.
         cache: Where compiled code is kept.
 
     Raises:
         JournalCorrupt: If the journal is damaged.
-        Interrupted: On Ctrl-C: how long a guest may run, the journal says, and it may come from a stranger.
+        LimitExceeded: If a file asks for more than `limits`.
+        Interrupted: On Ctrl-C: how many slices there are, the journal says, and it may come from a stranger.
     """
-    line = _line_at(what, None if to is None else to + 1, state)
+    line = _line_at(what, None if to is None else to + 1, state, limits)
     host = Host(cache)
     return host.apart(partial(_do_again, begin(host, line)))
 
@@ -225,9 +262,21 @@ def _do_again(past: Past) -> Replay:
     return Replay(line.name, rows, past.fold.position, show(past.machine.digest()), failure)
 
 
-def verify(what: str, *, state: Path | None = None, cache: Path | None = None) -> dict[str, Any]:
+def verify(
+    what: str,
+    *,
+    limits: Mapping[str, int] = MappingProxyType({}),
+    state: Path | None = None,
+    cache: Path | None = None,
+) -> dict[str, Any]:
     """
     See that an instance, done again, asks for the same and ends with the same memory at each slice.
+
+    Args:
+        what: As for `replay`.
+        limits: As for `replay`.
+        state: Where instances live.
+        cache: Where compiled code is kept.
 
     Returns:
         `instance`, `records`, `slices` and `memory_digest`.
@@ -235,8 +284,9 @@ def verify(what: str, *, state: Path | None = None, cache: Path | None = None) -
     Raises:
         Nondeterminism: Where it does not, with both sides.
         JournalCorrupt: If the journal is damaged.
+        LimitExceeded: If a file asks for more than `limits`.
     """
-    done = replay(what, state=state, cache=cache)
+    done = replay(what, limits=limits, state=state, cache=cache)
     if done.failure is not None:
         raise done.failure
     return {
@@ -311,9 +361,9 @@ def inspect_named(
         "calls_in_flight": [
             {**row, "next": _next(history.action(row["number"]))} for row in facts["calls_in_flight"]
         ],
-        "allow": list(line.born.allow),
-        "deny": list(line.born.deny),
-        "ask": list(line.born.ask),
+        "allow": list(line.terms.allow),
+        "deny": list(line.terms.deny),
+        "ask": list(line.terms.ask),
         "parent": f"{line.born.parent[0]}@{line.born.parent[1]}" if line.born.parent else None,
     }
 

@@ -185,7 +185,7 @@ class Serving:
         return Report(
             result=self._reported.result if self._reported else None,
             instance=life.name,
-            agent=life.line.born.agent,
+            agent=life.line.terms.agent,
             snapshot=None,
             usage=life.held.usage.to_wire(),
             limits=life.prepared.limits.to_wire(),

@@ -8,7 +8,7 @@ held against the agent and against what the operator grants, before any of it re
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runner.digest import show
 from runner.errors import LimitExceeded, SnapshotCorrupt, SnapshotIncompatible, UsageError
@@ -17,12 +17,15 @@ from runner.kernel.state import Restored
 from runner.package.agent import AgentPackage, unpack
 from runner.package.fields import MAX_TALLY
 from runner.session.session import wall_clock_ms
+from runner.wiring.prepare import prepare_under
+from runner.wiring.upgrading import missing_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from runner.kernel.state import Call
     from runner.snapshot import Snapshot
+    from runner.wiring.held import HostPart
     from runner.wiring.host import Host
     from runner.wiring.options import Options
     from runner.wiring.prepare import Prepared
@@ -52,9 +55,65 @@ def recall_agent(host: Host, agent: bytes, path: Path) -> AgentPackage:
     return AgentPackage(parts.manifest, parts.wasm, path, parts.image)
 
 
-def check_snapshot(snapshot: Snapshot, prepared: Prepared) -> None:
+class Agents(NamedTuple):
+    """
+    What an instance is restored as.
+
+    Attributes:
+        own: The agent that the snapshot was taken of.
+        heir: Another that takes over from it, or `None`.
+    """
+
+    own: Prepared
+    heir: Prepared | None = None
+
+
+def agents_for(
+    host: Host, snapshot: Snapshot, part: HostPart, path: Path, options: Options, named: Path | None
+) -> Agents:
+    """
+    The agents of a restore, the snapshot held against its own.
+
+    Args:
+        host: What will run them.
+        snapshot: Read from a file.
+        part: What the host held for it.
+        path: That file.
+        options: Grants and limits, of both.
+        named: The agent that the operator named, or `None`.
+
+    Raises:
+        UsageError: If the snapshot's own is not known here, and none was named.
+        SnapshotIncompatible: If the one that was named is another, and can't take over.
+        RunnerError: Why one was refused, or the snapshot.
+    """
+    if named is None:
+        own = prepare_under(host, recall_agent(host, part.agent, path), options)
+        check_snapshot(snapshot, own)
+        return Agents(own)
+    heir = prepare_under(host, host.load(named), options)
+    if (heir.admitted.code_digest, heir.image.digest) == (snapshot.code_digest, snapshot.image_digest):
+        check_snapshot(snapshot, heir)
+        return Agents(heir)
+    if host.recall_agent(part.agent) is None:
+        # Nobody is there to hand over.
+        check_snapshot(snapshot, heir)
+    own = prepare_under(host, recall_agent(host, part.agent, path), options)
+    missing = missing_of(own, heir)
+    if missing is not None:
+        check_snapshot(snapshot, heir, missing)
+    check_snapshot(snapshot, own)
+    return Agents(own, heir)
+
+
+def check_snapshot(snapshot: Snapshot, prepared: Prepared, missing: str | None = None) -> None:
     """
     Hold a snapshot against its agent and its grants.
+
+    Args:
+        snapshot: From anyone.
+        prepared: The agent.
+        missing: What an upgrade to it lacks, for the hint.
 
     Raises:
         SnapshotIncompatible: If it is of another agent, or has calls in flight that this agent, under this
@@ -62,7 +121,7 @@ def check_snapshot(snapshot: Snapshot, prepared: Prepared) -> None:
         SnapshotCorrupt: If its memory is not what its digest says, or its counts leave no room to count on.
         LimitExceeded: If it has more calls in flight than the limits allow.
     """
-    _check_identity(snapshot, prepared)
+    _check_identity(snapshot, prepared, missing)
     _check_counts(snapshot)
     state = snapshot.state
     _check_calls(state.calls, prepared)
@@ -103,8 +162,10 @@ def describe_restore(host: Host, snapshot: Snapshot, *, deterministic: bool) -> 
     return Restored(count=count, generation=host.next_generation(key), at_ms=wall_clock_ms())
 
 
-def _check_identity(snapshot: Snapshot, prepared: Prepared) -> None:
+def _check_identity(snapshot: Snapshot, prepared: Prepared, missing: str | None) -> None:
     hint = f"restore it with the agent that it was taken from, {snapshot.agent!r}"
+    if missing is not None:
+        hint = f"{hint}; {missing}"
     admitted = prepared.admitted
     for name, expected, found in (
         ("code_digest", admitted.code_digest, snapshot.code_digest),

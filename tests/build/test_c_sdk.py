@@ -16,6 +16,8 @@ from runner import codec
 from runner.errors import GuestTrapped, ProtocolViolation, RunnerError
 from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.machine import Machine
+from runner.kernel.state import LastSnapshot
+from tests.build.conftest import reply_of
 
 pytestmark = pytest.mark.c
 
@@ -333,6 +335,33 @@ def test_an_agent_never_restored_knows_of_no_restore(guest: MakeGuest) -> None:
     """
     result = guest("calling").deliver(None, DeliveryKind.RESTORE)
     assert codec.decode(result.reply.payload) is None
+
+
+# -- Upgrades ---------------------------------------------------------------------------------
+
+
+def test_an_agent_hands_over_and_takes_over(guest: MakeGuest) -> None:
+    """
+    With one line at file level; what it can't take over it refuses in words.
+    """
+    old, new = guest("upgrading"), guest("upgrading")
+    assert old.ask("what it knows") == "what it knows"
+    state = reply_of(old.deliver({"to_version": "2"}, DeliveryKind.HAND_OVER))
+    assert reply_of(new.deliver({"state": state}, DeliveryKind.UPGRADE)) is None
+    assert reply_of(new.deliver({}, DeliveryKind.HAND_OVER)) == "what it knows"
+    refusal = reply_of(new.deliver({"state": 5}, DeliveryKind.UPGRADE))
+    assert refusal == {"failed": {"message": "that was no text"}}
+    assert not guest("codec").machine.program.admitted.upgrades
+
+
+def test_an_agent_knows_how_its_last_snapshot_went(guest: MakeGuest) -> None:
+    """
+    Also when the answer is longer than the first guess.
+    """
+    agent = guest("upgrading")
+    assert agent.ask(None) is None
+    agent.machine.learn_snapshot(LastSnapshot(False, 0, 1 << 40, "x" * 256))
+    assert agent.ask(None) == {"ok": False, "bytes": 0, "at_ms": 1 << 40, "error": "x" * 256}
 
 
 # -- Sequential code --------------------------------------------------------------------------

@@ -374,6 +374,33 @@ def test_what_was_done_is_said_with_the_next_command(
     assert json.loads(command(*arguments, "--json").stdout) == {"ok": True, "result": facts}
 
 
+def test_an_upgrade_says_what_the_instance_was_and_is(command: Any, wiring: Any, tmp_path: Path) -> None:
+    """
+    Rules and bounds are passed on; what they are added to knows the wiring.
+    """
+    agent = tmp_path / "two.wat"
+    agent.write_text("(module)")
+    facts = {
+        "agent": "counter",
+        "version": "2.0.0",
+        "before": {"agent": "counter", "version": "1.0.0"},
+    }
+    wiring.answer = lambda: facts
+    flags = ("--allow", "llm", "--ask", "tool", "--max-fuel", "5M", "--timeout", "2s", "--max-state", "1MiB")
+    assert command("upgrade", "rex", str(agent), *flags) == (
+        0,
+        "",
+        "runner: rex is counter 2.0.0 now, and was counter 1.0.0\n  hint: go on with: runner send rex\n",
+    )
+    [(name, instance, path, options, ask, _)] = wiring.asked
+    assert (name, instance, path, ask) == ("upgrade_named", "rex", agent, ("tool",))
+    assert (options.allow, options.limits) == (("llm",), {"fuel": 5_000_000, "timeout_ms": 2_000})
+    assert options.max_state_bytes == 1 << 20
+    document = json.loads(command("upgrade", "rex", str(agent), "--json").stdout)
+    assert document == {"ok": True, "result": facts}
+    assert command("upgrade", "rex", str(tmp_path / "none")).code == 2
+
+
 @pytest.mark.parametrize("rulings", [(), ("--rerun", "--abandon"), ("--done", "x", "--rerun")])
 def test_a_ruling_is_one_of_three(command: Any, wiring: Any, rulings: tuple[str, ...]) -> None:
     """
@@ -458,7 +485,9 @@ def test_replay_prints_slices_up_to_where_it_differs(command: Any, wiring: Any) 
     done = SimpleNamespace(name="rex", rows=rows, records=3, memory_digest="sha256:aa", failure=None)
     wiring.answer = lambda: done
     assert command("replay", "rex", "--to", "2") == (0, "seq  memory digest\n2    sha256:aa\n", "")
-    assert wiring.asked == [("replay", "rex", {"to": 2, "state": None})]
+    assert wiring.asked == [("replay", "rex", {"to": 2, "limits": {}, "state": None})]
+    assert command("replay", "rex", "--max-memory", "1GiB", "-W", "reply_bytes=2MiB").code == 0
+    assert wiring.asked[-1][-1]["limits"] == {"memory_bytes": 1 << 30, "reply_bytes": 2 << 20}
     assert json.loads(command("replay", "rex", "--json").stdout)["result"]["rows"] == rows
     done.failure = Nondeterminism(2, "digest", "a", "b")
     code, stdout, stderr = command("replay", "rex")
@@ -474,7 +503,7 @@ def test_verify_and_gc_show_facts(command: Any, wiring: Any) -> None:
     """
     wiring.answer = lambda: {"slices": 2}
     for verb, arguments, asked in [
-        ("verify", ("rex",), ("verify", "rex", {"state": None})),
+        ("verify", ("rex",), ("verify", "rex", {"limits": {}, "state": None})),
         ("gc", ("--keep", "2"), ("collect_garbage", 2, {"state": None})),
     ]:
         wiring.asked.clear()

@@ -30,6 +30,8 @@ from runner.journal.records import (
     SnapshotTaken,
     Start,
     Stopped,
+    Tried,
+    Upgraded,
     Verdict,
     Wake,
     Woken,
@@ -41,6 +43,7 @@ from runner.kernel.state import (
     PAGE_BYTES,
     Answer,
     Call,
+    LastSnapshot,
     MachineState,
     Mind,
     OpenDelivery,
@@ -76,6 +79,24 @@ def turn(number: int, payload: bytes = HELLO) -> list[Record]:
         Delivery(number=number, kind=DeliveryKind.MESSAGE, payload=payload, now_ms=number),
         Slice(reply=(True, NULL), fuel=number, digest=hashlib.sha256(b"%d" % number).digest()),
     ]
+
+
+def upgrade(package: bytes) -> Upgraded:
+    """
+    An upgrade to a package.
+    """
+    return Upgraded(
+        agent="counter",
+        package=digest(package),
+        code_digest=b"C" * 32,
+        image_digest=b"I" * 32,
+        limits={"fuel": 1000},
+        allow=(),
+        deny=(),
+        ask=(),
+        at_ms=1_800_000_000_000,
+        timers=False,
+    )
 
 
 def page(fill: int) -> bytes:
@@ -118,6 +139,7 @@ def asking_state() -> MachineState:
             (Answer(1, 0, NULL),),
         ),
         restored=Restored(2, 1, 1_700_000_000_000),
+        last_snapshot=LastSnapshot(False, 0, 1_700_000_000_001, "limit"),
     )
 
 
@@ -196,6 +218,8 @@ digests: Final = st.binary(min_size=32, max_size=32)
 _texts = st.text(max_size=20)
 _statuses = st.sampled_from([int(status) for status in Status])
 _errors = st.dictionaries(st.text(max_size=6), _values, max_size=3)
+_limits = st.dictionaries(st.text(max_size=8), st.integers(1, MAX_COUNT), max_size=3)
+_rules = st.lists(_texts, max_size=3).map(tuple)
 _intents = st.builds(Intent, number=numbers, operation=names, request=payloads)
 
 STRATEGIES: Final[dict[type[Record], st.SearchStrategy[Any]]] = {
@@ -204,13 +228,14 @@ STRATEGIES: Final[dict[type[Record], st.SearchStrategy[Any]]] = {
         agent=names,
         code_digest=digests,
         image_digest=digests,
-        limits=st.dictionaries(st.text(max_size=8), st.integers(1, MAX_COUNT), max_size=3),
-        allow=st.lists(_texts, max_size=3).map(tuple),
-        deny=st.lists(_texts, max_size=3).map(tuple),
-        ask=st.lists(_texts, max_size=3).map(tuple),
+        limits=_limits,
+        allow=_rules,
+        deny=_rules,
+        ask=_rules,
         entropy=digests,
         at_ms=counts,
         parent=st.none() | st.tuples(names, counts),
+        timers=st.booleans(),
     ),
     Delivery: st.builds(
         Delivery,
@@ -221,6 +246,22 @@ STRATEGIES: Final[dict[type[Record], st.SearchStrategy[Any]]] = {
     ),
     Wake: st.builds(Wake, call=numbers, status=_statuses, payload=payloads, now_ms=counts),
     Woken: st.builds(Woken, count=counts, generation=counts, at_ms=counts, entropy=st.just(b"") | digests),
+    Tried: st.builds(
+        Tried, ok=st.booleans(), size_bytes=counts, at_ms=counts, error=st.none() | st.text(max_size=256)
+    ),
+    Upgraded: st.builds(
+        Upgraded,
+        agent=names,
+        package=st.just(digest(AGENT)),
+        code_digest=digests,
+        image_digest=digests,
+        limits=_limits,
+        allow=_rules,
+        deny=_rules,
+        ask=_rules,
+        at_ms=counts,
+        timers=st.booleans(),
+    ),
     Abandoned: st.builds(Abandoned, delivery=numbers, error=_errors),
     Slice: st.builds(
         Slice,

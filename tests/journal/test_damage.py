@@ -18,7 +18,7 @@ from runner import codec
 from runner.errors import InstanceExists, InstanceUnknown, InternalError, RunnerError, SnapshotCorrupt
 from runner.journal import StateDirectory
 from runner.journal.records import Record, Stopped
-from tests.journal.samples import AGENT, born, filled, machine_state, page, turn
+from tests.journal.samples import AGENT, born, filled, machine_state, page, turn, upgrade
 
 NAMES: Final = ("one", "three", "two")
 PLACES: Final = 100
@@ -55,6 +55,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Sample]:
                 journal.append(turn(11, LARGE))
                 journal.put_snapshot(journal.position, machine_state({0: page(7)}), {}, b"d" * 32)
                 journal.append(turn(12))
+                journal.append([upgrade(AGENT)], [AGENT])
                 records[name] = list(journal.read())
         shutil.copytree(folder / "state", folder / "died")
     assert not (folder / "state" / "state.db-wal").exists()

@@ -18,7 +18,7 @@ from runner.journal.chain import GENESIS
 from runner.journal.shapes import MAX_COUNT, MAX_NAME_CHARS, Shape
 from runner.journal.state import NAME
 from runner.kernel.abi import DeliveryKind
-from runner.kernel.state import MAX_MEMORY_BYTES, MAX_NUMBER
+from runner.kernel.state import MAX_ERROR_CHARS, MAX_MEMORY_BYTES, MAX_NUMBER
 from tests.journal.samples import filled, machine_state, page
 
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "journal-format.md"
@@ -131,6 +131,7 @@ def test_the_bounds_are_those_of_the_code() -> None:
         "MAX_COUNT": MAX_COUNT,
         "MAX_NUMBER": MAX_NUMBER,
         "MAX_NAME_CHARS": MAX_NAME_CHARS,
+        "MAX_ERROR_CHARS": MAX_ERROR_CHARS,
         "MAX_MEMORY_BYTES": MAX_MEMORY_BYTES,
         "MAX_HEADER_BYTES": snapshots.MAX_HEADER_BYTES,
         "MAX_ITEMS": codec.MAX_ITEMS,

@@ -14,6 +14,9 @@ from typing import Any, Final, NamedTuple, get_args
 
 import pytest
 
+from runner import codec
+from runner.digest import digest
+from runner.errors import JournalCorrupt
 from runner.journal import StateDirectory, StoredSnapshot, schema, wire
 from runner.journal.records import (
     Abandoned,
@@ -28,15 +31,18 @@ from runner.journal.records import (
     SnapshotTaken,
     Start,
     Stopped,
+    Tried,
+    Upgraded,
     Wake,
     Woken,
 )
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 
 GOLDEN: Final = Path(__file__).parent / "golden"
 
 CHAT: Final = b"\xa1\x68messages\x81\xa2\x64role\x64user\x67content\x65hello"
 EVERY: Final = b"\xa1\x6binterval_ms\x19\x03\xe8"
+TWO: Final = b"\0asm\x01\0\0\0two"
 TRAPPED: Final = {
     "kind": "trap",
     "message": "guest trapped: unreachable in f",
@@ -115,6 +121,31 @@ AGAIN: Final = Stopped(reason="again", at_ms=0)
 HOST: Final = {"notes": [{"id": "1", "content": b"\x00"}], "usage": {"calls": 2, "cost": 0.25}}
 
 
+LATER: Final[tuple[Record, ...]] = (
+    replace(BORN, timers=False),
+    *RECORDS[1:],
+    Tried(ok=True, size_bytes=4_096, at_ms=1_800_000_000_009),
+    Tried(ok=False, size_bytes=0, at_ms=1_800_000_000_010, error="limit"),
+    Delivery(number=3, kind=5, payload=b"\xa0", now_ms=1_800_000_000_011),
+    Slice(reply=(True, b"\x05")),
+    Upgraded(
+        agent="frage-zwei",
+        package=digest(TWO),
+        code_digest=bytes(range(1, 33)),
+        image_digest=bytes(range(2, 34)),
+        limits={"fuel": 1_000},
+        allow=("llm.chat",),
+        deny=("memory",),
+        ask=(),
+        at_ms=1_800_000_000_012,
+        timers=False,
+    ),
+    Delivery(number=4, kind=6, payload=b"\xa1\x65state\x05", now_ms=1_800_000_000_012),
+    Slice(reply=(True, b"\xf6"), digest=bytes(range(3, 35))),
+)
+ASKING: Final = replace(STATE, last_snapshot=LastSnapshot(True, 4_096, 1_800_000_000_013))
+
+
 class Golden(NamedTuple):
     """
     What a state holds.
@@ -124,6 +155,8 @@ class Golden(NamedTuple):
     agent: bytes
     records: tuple[Record, ...]
     snapshots: tuple[StoredSnapshot, ...]
+    upgrades: tuple[bytes, ...] = ()
+    status: str = "idle"
 
 
 VALUES: Final = {
@@ -137,8 +170,22 @@ VALUES: Final = {
                 StoredSnapshot(1, STATE, HOST, bytes(range(96, 128))),
                 StoredSnapshot(11, MachineState(Mind(65_536, {}, ())), {}, bytes(range(32))),
             ),
+            status="stopped",
         ),
-    )
+    ),
+    "v2.sql": (
+        Golden("counter", b"\0asm", (replace(BORN, parent=None, timers=False),), ()),
+        Golden(
+            "frage-u",
+            b"\0asm\x01\0\0\0",
+            LATER,
+            (
+                StoredSnapshot(1, ASKING, HOST, bytes(range(96, 128))),
+                StoredSnapshot(11, MachineState(Mind(65_536, {}, ())), {}, bytes(range(32))),
+            ),
+            (TWO,),
+        ),
+    ),
 }
 
 
@@ -162,9 +209,13 @@ def test_a_state_of_a_released_version_holds_what_was_put_into_it(
     Instances, agents, records, and snapshots, whichever version this runner has.
     """
     with StateDirectory(root) as state:
-        assert [row.name for row in state.names()] == [value.name for value in golden]
+        assert [(row.name, row.status) for row in state.names()] == [
+            (value.name, value.status) for value in golden
+        ]
         for value in golden:
             assert state.agent(value.name) == value.agent
+            for package in value.upgrades:
+                assert state.agent(value.name, digest(package)) == package
             with state.open(value.name, write=False) as journal:
                 assert tuple(record for _, record in journal.read()) == value.records
                 at = tuple(journal.latest_snapshot(position) for position in journal.snapshots())
@@ -180,7 +231,7 @@ def test_a_life_of_a_released_version_goes_on(golden: tuple[Golden, ...], root: 
             with state.open(value.name, write=True) as journal:
                 assert journal.append([AGAIN]) == len(value.records) + 1
                 journal.put_snapshot(journal.position, STATE, HOST, bytes(32))
-        state.gc(1)
+        assert state.gc(1).agents == 0
     with StateDirectory(root) as state:
         for value in golden:
             with state.open(value.name, write=False) as journal:
@@ -195,12 +246,16 @@ def test_what_was_written_then_is_written_now(state: StateDirectory, root: Path,
     then = sqlite3.connect(tmp_path / "then.db")
     then.executescript((GOLDEN / latest).read_text(encoding="ascii"))
     for value in VALUES[latest]:
-        state.create(value.name, value.records[0], value.agent, value.records[1:])  # type: ignore[arg-type]
+        born, *past = value.records
+        assert isinstance(born, Born)
+        origin = value.snapshots[0] if value.snapshots else None
+        state.create(value.name, born, value.agent, past, origin, value.upgrades)
     now = sqlite3.connect(root / "state.db")
     for sql in (
         "SELECT * FROM agents ORDER BY digest",
         "SELECT * FROM instances ORDER BY id",
         "SELECT * FROM records ORDER BY instance, seq",
+        "SELECT * FROM upgrades ORDER BY instance, seq",
     ):
         assert _rows(now, sql) == _rows(then, sql)
     now.close()
@@ -211,10 +266,74 @@ def test_every_kind_of_record_is_kept() -> None:
     """
     And every file has its value.
     """
-    kinds = {type(record) for golden in VALUES["v1.sql"] for record in golden.records}
+    kinds = {type(record) for golden in VALUES[f"v{len(schema.STEPS)}.sql"] for record in golden.records}
     assert kinds == set(get_args(Record))
     assert {path.name for path in GOLDEN.iterdir()} == set(VALUES)
-    assert {wire.kind_of(record) for record in RECORDS} == set(wire.RECORDS)
+    assert {wire.kind_of(record) for record in LATER} == set(wire.RECORDS)
+
+
+def test_a_standing_is_made_anew_when_its_state_is_upgraded(root: Path) -> None:
+    """
+    Just as a runner of today would have kept it, and the time of its last record stays.
+    """
+    root.mkdir(mode=0o700)
+    connection = sqlite3.connect(root / "state.db")
+    connection.executescript((GOLDEN / "v1.sql").read_text(encoding="ascii"))
+    then = codec.decode(connection.execute("SELECT standing FROM instances WHERE id = 2").fetchone()[0])
+    StateDirectory(root).close()
+    now = codec.decode(connection.execute("SELECT standing FROM instances WHERE id = 2").fetchone()[0])
+    connection.close()
+    kept = {"agent", "parent", "created_at_ms", "updated_at_ms", "stopped"}
+    assert {key: now[key] for key in kept} == {key: then[key] for key in kept}
+    # Call 1 was there before delivery 2, the others were made in it; call 6 was started outside any.
+    assert (now["delivery"], now["calls"], now["calls_before"]) == (0, 6, 4)
+
+
+def test_a_damaged_instance_does_not_keep_the_others_from_being_upgraded(root: Path) -> None:
+    """
+    It is as damaged afterwards as it was before.
+    """
+    root.mkdir(mode=0o700)
+    connection = sqlite3.connect(root / "state.db")
+    connection.executescript((GOLDEN / "v1.sql").read_text(encoding="ascii"))
+    connection.execute("UPDATE records SET payload = x'80' WHERE instance = 2 AND seq = 5")
+    connection.execute("UPDATE records SET payload = x'80' WHERE instance = 1")
+    connection.commit()
+    with StateDirectory(root) as state:
+        # What has no birth has no standing that could be made anew.
+        with pytest.raises(JournalCorrupt, match="counter"):
+            state.names()
+        with state.open("frage-u", write=False) as journal, pytest.raises(JournalCorrupt, match="record 5"):
+            list(journal.read())
+    connection.execute("UPDATE instances SET seal = x'00' WHERE id = 1")
+    connection.commit()
+    connection.close()
+    with StateDirectory(root) as state, pytest.raises(JournalCorrupt, match="counter"):
+        state.open("counter", write=False)
+
+
+@pytest.mark.parametrize("standing", [b"", b"\x01", b"\xa0", b"\xa1\x6dupdated_at_ms\x20"])
+def test_a_standing_that_says_nothing_is_made_anew_all_the_same(root: Path, standing: bytes) -> None:
+    """
+    As far as its records can be read, and as if it had last been written to when it was born.
+    """
+    root.mkdir(mode=0o700)
+    connection = sqlite3.connect(root / "state.db")
+    connection.executescript((GOLDEN / "v1.sql").read_text(encoding="ascii"))
+    key, name, agent, position, chain = connection.execute(
+        "SELECT id, name, agent, position, chain FROM instances WHERE id = 2"
+    ).fetchone()
+    seal = digest(b"runner instance 1\n" + codec.encode([name, agent, position, chain, standing]))
+    connection.execute("UPDATE instances SET standing = ?, seal = ? WHERE id = ?", (standing, seal, key))
+    connection.execute("DELETE FROM records WHERE instance = 2 AND seq = 4")
+    connection.execute("UPDATE snapshots SET seal = x'00' WHERE position = 1")
+    connection.commit()
+    connection.close()
+    with StateDirectory(root) as state:
+        row = next(row for row in state.names() if row.name == "frage-u")
+        assert (row.status, row.updated_at_ms) == ("idle", BORN.at_ms)
+        with state.open("frage-u", write=False) as journal, pytest.raises(JournalCorrupt, match="record 4"):
+            list(journal.read())
 
 
 def _rows(connection: sqlite3.Connection, sql: str) -> list[tuple[Any, ...]]:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import codec
+from runner.digest import digest
 from runner.errors import (
     DiskFailed,
     InstanceUnknown,
@@ -25,8 +26,20 @@ from runner.errors import (
 )
 from runner.journal import Journal, StateDirectory, wire
 from runner.journal.chain import GENESIS, link
-from runner.journal.records import Born, Delivery, Record, Stopped
-from tests.journal.samples import HELLO, any_record, born, edit, filled, forge, opened, records_of, turn
+from runner.journal.records import Born, Delivery, Record, Stopped, Upgraded
+from tests.journal.samples import (
+    AGENT,
+    HELLO,
+    any_record,
+    born,
+    edit,
+    filled,
+    forge,
+    opened,
+    records_of,
+    turn,
+    upgrade,
+)
 
 WRITE_AGAIN: Final = "open the instance again"
 
@@ -66,10 +79,38 @@ def test_any_records_are_read_as_they_were_appended(groups: list[list[Record]]) 
     with tempfile.TemporaryDirectory() as folder, StateDirectory(Path(folder) / "s", sync=False) as state:
         with opened(state) as journal:
             for group in groups:
-                journal.append(group)
+                journal.append(group, [AGENT for record in group if isinstance(record, Upgraded)])
         expected = [born("one"), *(record for group in groups for record in group)]
         with StateDirectory(Path(folder) / "s") as other:
             assert records_of(other, "one") == expected
+
+
+def test_an_upgrade_is_written_with_its_package_or_not_at_all(state: StateDirectory) -> None:
+    """
+    It stays with the instance that had it, and goes with it.
+    """
+    later = AGENT + b" and later"
+    with opened(state) as journal:
+        assert journal.append([upgrade(later)], [later]) == 2
+        assert state.gc(1).agents == 0
+        assert state.agent("one") == AGENT
+        assert state.agent("one", digest(later)) == later
+    for packages in ([], [AGENT], [later, later]):
+        with state.open("one", write=True) as journal:
+            with pytest.raises(InternalError, match="an upgrade is to be written without its package"):
+                journal.append([upgrade(later)], packages)
+            assert journal.position == 2
+    with pytest.raises(InternalError):
+        state.create("two", born("two"), AGENT, [upgrade(later)])
+    state.create("three", born("three"), AGENT, [upgrade(later)], upgrades=[later])
+    state.remove("one")
+    assert state.gc(1).agents == 0
+    assert state.agent("three", digest(later)) == later
+    state.remove("three")
+    assert state.gc(1).agents == 2
+    state.create("four", born("four"), AGENT)
+    with pytest.raises(JournalCorrupt, match="its agent is not what was stored"):
+        state.agent("four", digest(later))
 
 
 def test_long_journals_are_read_in_parts(state: StateDirectory) -> None:

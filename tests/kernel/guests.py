@@ -199,6 +199,8 @@ def scripted_text(*, start: str = "", memory: str = str(MEMORY_PAGES), extra: st
       (br_if $next (i32.eqz (global.get $done)))))
   (func (export "agent_deliver") (param i32 i32 i32)
     (call $run (local.get 0) (local.get 1) (local.get 2)))
+  (func (export "agent_upgrade") (param i32 i32 i32)
+    (call $run (local.get 0) (local.get 1) (local.get 2)))
   (func (export "agent_wake") (param i32 i32 i32)
     (call $run (local.get 0) (local.get 1) (local.get 2))))"""
 
@@ -280,11 +282,11 @@ def scripted_image(target: str | None = None, *, copied: bool = False) -> Image:
 
 def machine(text: str | None = None, limits: Limits | None = None, **options: Any) -> Machine:
     """
-    A new instance of a guest's text, or of the scripted guest.
+    A new instance of a guest's text, or of the scripted guest; its host is resident unless told otherwise.
     """
     made = scripted() if text is None else program(text)
     image = scripted_image() if text is None else image_of(made)
-    return Machine(made, image, limits or Limits(), **{"entropy": bytes(32), **options})
+    return Machine(made, image, limits or Limits(), **{"entropy": bytes(32), "keeps_timers": True, **options})
 
 
 def deliver(

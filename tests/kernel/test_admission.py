@@ -384,6 +384,37 @@ def test_the_smallest_agent_is_let_in() -> None:
         memory_max_bytes=None,
         table_bytes=0,
         start=None,
+        upgrades=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("extra", "upgrades"),
+    [
+        ("", False),
+        ('(func (export "agent_upgrade") (param i32 i32 i32))', True),
+        ('(func (export "agent_upgrades") (param i32))', False),
+    ],
+)
+def test_an_agent_may_export_what_an_upgrade_needs(extra: str, upgrades: bool) -> None:
+    """
+    It is found by name, and kept in the rewritten module.
+    """
+    admitted = _admit(_agent(extra))
+    assert admitted.upgrades is upgrades
+    assert (b"agent_upgrade" in admitted.code) is upgrades
+    assert Admitted.from_wire(admitted.to_wire()) == admitted
+
+
+def test_an_export_for_upgrades_has_its_signature() -> None:
+    """
+    Optional does not mean any.
+    """
+    rule, message, _ = _refusal(assemble_wat(_agent('(func (export "agent_upgrade") (param i32))')))
+    assert rule == "export-signature"
+    assert (
+        message
+        == "module refused: export agent_upgrade: its type is (i32) -> (), and must be (i32, i32, i32) -> ()"
     )
 
 

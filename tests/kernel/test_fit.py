@@ -12,7 +12,7 @@ import pytest
 from runner.errors import LimitExceeded, SnapshotIncompatible
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 from tests.kernel.guests import GRANTED, image_of, program, scripted, scripted_image, scripted_text
 
 PAGE: Final = b"x" * 4096
@@ -26,6 +26,7 @@ SOUND: Final = MachineState(
         2, 1000, Mind(131072, {}, GLOBALS), (Call(1, "llm.chat", b"\xa0", 1),), (Answer(1, 1, b"\xf6"),)
     ),
     restored=Restored(1, 1, 1),
+    last_snapshot=LastSnapshot(True, 1, 1),
 )
 assert SOUND.delivery is not None
 OPEN: Final = SOUND.delivery
@@ -83,6 +84,9 @@ HOSTILE: Final = {
     "a delivery number beyond i32": replace(SOUND, delivery=None, last_delivery=1 << 31),
     "a negative delivery number": replace(SOUND, delivery=None, last_delivery=-1),
     "a restore at a time that no i64 holds": replace(SOUND, restored=Restored(1, 1, 1 << 64)),
+    "a snapshot at a time that no i64 holds": replace(SOUND, last_snapshot=LastSnapshot(True, 1, 1 << 64)),
+    "a snapshot of negative size": replace(SOUND, last_snapshot=LastSnapshot(True, -1, 1)),
+    "a long story of a snapshot": replace(SOUND, last_snapshot=LastSnapshot(False, 0, 1, "x" * 257)),
     "a negative generation": replace(SOUND, restored=Restored(1, -1, 1)),
     "an open delivery that is not the last": with_open(number=1),
     "an open delivery 0": replace(SOUND, last_delivery=0, delivery=replace(OPEN, number=0)),

@@ -15,11 +15,11 @@ from runner.errors import (
     LimitExceeded,
     MemoryExceeded,
 )
-from runner.kernel.abi import DeliveryKind, LogLevel, Status
+from runner.kernel.abi import UPGRADE_KINDS, DeliveryKind, LogLevel, Status
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Deliver, StepResult, Wake
 from runner.kernel.slice import LogLine, Reply
-from runner.kernel.state import Answer, Call, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, Mind, Restored
 from tests.kernel.guests import (
     FREE,
     MARK,
@@ -32,8 +32,10 @@ from tests.kernel.guests import (
     deliver,
     failure_of,
     guest_text,
+    image_of,
     machine,
     memory_of,
+    program,
     reply,
     results,
     same,
@@ -86,10 +88,62 @@ def test_an_export_is_told_what_it_receives() -> None:
     instance = machine()
     for number, kind in enumerate(DeliveryKind, start=1):
         deliver(instance, number, command(Op.PUSH_ENTRY) + reply(number), kind=kind)
-    assert results(instance) == [n for k in range(1, 5) for n in (k, k, 60, 0)]
-    deliver(instance, 5, chat())
-    wake(instance, 1, command(Op.PUSH_ENTRY) + reply(5), status=Status.DENIED)
-    assert results(instance)[16:] == [1, 1, -3, 60, 0]
+    assert results(instance) == [n for k in range(1, 7) for n in (k, k, 60, 0)]
+    deliver(instance, 7, chat())
+    wake(instance, 1, command(Op.PUSH_ENTRY) + reply(7), status=Status.DENIED)
+    assert results(instance)[24:] == [1, 1, -3, 60, 0]
+
+
+@pytest.mark.parametrize("kind", sorted(UPGRADE_KINDS))
+def test_a_module_without_the_export_is_told_of_no_upgrade(kind: DeliveryKind) -> None:
+    """Its `agent_deliver` may know nothing of it, and would take it for something else."""
+    instance = machine(guest_text("(unreachable)"))
+    with pytest.raises(ValueError, match=r"^the module has no agent_upgrade$"):
+        deliver(instance, 1, b"", kind=kind)
+    assert (instance.last_delivery, instance.open_delivery) == (0, 0)
+
+
+def test_a_delivery_of_an_upgrade_ends_in_its_slice() -> None:
+    """With a call in flight another would stay open; this one fails, and its call never was."""
+    instance = machine()
+    before = instance.freeze().mind
+    result = deliver(instance, 1, chat(), kind=DeliveryKind.HAND_OVER)
+    assert result.failure is not None
+    assert (result.failure.kind, result.failed_delivery, result.calls) == ("protocol", 1, ())
+    assert (instance.freeze().mind, instance.calls) == (before, ())
+
+
+def test_an_upgraded_instance_is_the_same_one_at_another_image() -> None:
+    """Numbers, randomness and what it knows of itself go on; the mind does not."""
+    old = machine(limits=Limits(fuel=1_000_000), keeps_snapshots=True)
+    old.begin_life(Restored(1, 2, 3), None)
+    old.learn_snapshot(LastSnapshot(True, 4, 5))
+    deliver(old, 3, chat() + ask("agent.random", FREE, 8) + ask("agent.cancel", 1) + reply(3))
+    other = program(guest_text("(unreachable)", memory="3"))
+    image = image_of(other)
+    new = old.upgraded(other, image, Limits())
+    assert new.freeze() == replace(old.freeze(), mind=Mind(3 * 65536, {}, image.globals))
+    assert (new.program, new.image, new.limits) == (other, image, Limits())
+    assert (new.keeps_snapshots, new.keeps_timers) == (True, False)
+    assert new.digest() == image.digest != old.digest()
+    assert old.upgraded(other, image, Limits(), keeps_timers=True).keeps_timers
+
+
+def test_an_instance_is_not_upgraded_in_the_middle() -> None:
+    """Nobody would be there to take an answer."""
+    instance = machine()
+    other = program(guest_text("(unreachable)"))
+    deliver(instance, 1, chat())
+    with pytest.raises(ValueError, match=r"^a delivery is open$"):
+        instance.upgraded(other, image_of(other), Limits())
+    late = wake(instance, 1, chat() + reply(1))
+    assert late.reply is not None
+    with pytest.raises(ValueError, match=r"^a call is in flight$"):
+        instance.upgraded(other, image_of(other), Limits())
+    wake(instance, 2)
+    with pytest.raises(MemoryExceeded):
+        instance.upgraded(other, image_of(other), Limits(memory_bytes=65535))
+    assert instance.upgraded(other, image_of(other), Limits()).last_delivery == 1
 
 
 def test_a_delivery_may_take_many_slices() -> None:

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from runner import codec
 from runner.errors import Interrupted
-from runner.kernel.abi import DeliveryKind, Status
+from runner.kernel.abi import UPGRADE_KINDS, DeliveryKind, Status
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Deliver, Input, Machine, StepResult, Wake
 from runner.kernel.state import Answer
@@ -170,7 +170,13 @@ def perform(model: Model, current: Slice, name: str, argument: int, delivery: in
 
 
 def run(
-    model: Model, commands: list[Command], ending: str, delivery: int, answer: Answer | None
+    model: Model,
+    commands: list[Command],
+    ending: str,
+    delivery: int,
+    answer: Answer | None,
+    *,
+    may_wait: bool = True,
 ) -> StepResult:
     """
     What a step does to the model, and what it gives out; fuel, messages and payloads aside.
@@ -186,7 +192,7 @@ def run(
     current = Slice(copy.deepcopy(model.mind), number, dict(model.calls))
     for name, argument in commands:
         perform(model, current, name, argument, delivery)
-    if ending != "return" or (current.delivery and not current.flying):
+    if ending != "return" or (current.delivery and not (may_wait and current.flying)):
         # What a failed slice asked for never left it.
         model.next_call = next_call
         return fail(model, opened)
@@ -254,7 +260,8 @@ class Life(RuleBasedStateMachine):
         event = Deliver(number, kind, script_of(commands, ending, number), number)
         self.model.last_delivery = number
         self.model.open = Open(number, copy.deepcopy(self.model.mind), dict(self.model.calls))
-        self.step(event, run(self.model, commands, ending, number, None))
+        may_wait = kind not in UPGRADE_KINDS
+        self.step(event, run(self.model, commands, ending, number, None, may_wait=may_wait))
 
     @precondition(lambda self: self.model.calls)
     @rule(

@@ -14,12 +14,12 @@ import pytest
 
 from runner import codec
 from runner.errors import FuelExhausted
-from runner.kernel.abi import IMPORTS, OPERATIONS, LogLevel, Status
+from runner.kernel.abi import IMPORTS, OPERATIONS, TIMERS, LogLevel, Status
 from runner.kernel.boot import boot
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.kernel.slice import HOST_BYTE_FUEL, HOST_CALL_FUEL, LogLine, Reply
-from runner.kernel.state import Restored
+from runner.kernel.state import LastSnapshot, Restored
 from tests.kernel.guests import (
     FREE,
     MEMORY_PAGES,
@@ -377,6 +377,7 @@ def test_a_boot_may_log() -> None:
         ("agent.cancel", "(i32.const 1)", Status.NOT_FOUND),
         ("agent.snapshot", "(i32.const 0) (i32.const 0)", 0),
         ("agent.restored", f"(i32.const {FREE}) (i32.const 1)", 1),
+        ("agent.last_snapshot", f"(i32.const {FREE}) (i32.const 1)", 1),
     ],
 )
 def test_in_a_boot_there_is_nobody_to_ask(operation: str, args: str, returned: int) -> None:
@@ -443,6 +444,46 @@ def test_restored_tells_of_the_last_restore() -> None:
     assert answer == {"count": 2, "generation": 3, "at_ms": 4}
 
 
+@pytest.mark.parametrize(
+    ("known", "told_as"),
+    [
+        (LastSnapshot(True, 4096, 5), {"ok": True, "bytes": 4096, "at_ms": 5, "error": None}),
+        (LastSnapshot(False, 0, 6, "full"), {"ok": False, "bytes": 0, "at_ms": 6, "error": "full"}),
+    ],
+)
+def test_last_snapshot_tells_how_the_last_attempt_went(
+    known: LastSnapshot, told_as: dict[str, codec.Value]
+) -> None:
+    """`null` before any; afterwards it stays with the instance, also when that is frozen and thawed."""
+    instance = machine()
+    asked = ask("agent.last_snapshot", FREE + 64, 64)
+    deliver(instance, 1, asked + reply(1))
+    assert memory_of(instance, FREE + 64, results(instance)[0]) == b"\xf6"
+    instance.learn_snapshot(known)
+    thawed = Machine.thaw(instance.program, instance.image, instance.limits, instance.freeze())
+    for number, each in ((2, instance), (2, thawed)):
+        deliver(each, number, asked + reply(number))
+        size = results(each)[-2]
+        assert codec.decode(memory_of(each, FREE + 64, size)) == told_as
+
+
+@pytest.mark.parametrize("operation", sorted(TIMERS))
+def test_without_a_resident_host_a_timer_is_refused_when_it_is_armed(operation: str) -> None:
+    """Whatever else is wrong with the request; no number is used up, and no call is made."""
+    instance = machine(keeps_timers=False)
+    asked = send(operation, {"delay_ms": 1}) + ask(operation, END, 9) + chat()
+    result = deliver(instance, 1, asked)
+    assert results(instance) == [Status.UNSUPPORTED, Status.UNSUPPORTED, 1]
+    assert [call.operation for call in result.calls] == ["llm.chat"]
+    # The same in its next life, unless that has another host.
+    for keeps_timers, returned in ((False, Status.UNSUPPORTED), (True, 2)):
+        again = Machine.thaw(
+            instance.program, instance.image, Limits(), instance.freeze(), keeps_timers=keeps_timers
+        )
+        wake(again, 1, send(operation, {}) + reply(1))
+        assert results(again)[3] == returned
+
+
 # -- asking for a snapshot ----------------------------------------------------------------------
 
 
@@ -507,8 +548,8 @@ def test_a_pointer_outside_the_memory_costs_nothing_but_a_status(
         tracemalloc.stop()
     assert result.failure is None
     assert peak_bytes < 1 << 20
-    # `restored` writes one byte, which may have its place however long the buffer is said to be.
-    fits = operation == "agent.restored" and 0 <= ptr < END
+    # These write one byte, which may have its place however long the buffer is said to be.
+    fits = operation in {"agent.restored", "agent.last_snapshot"} and 0 <= ptr < END
     assert results(instance)[0] == (1 if fits else Status.FAULT)
 
 

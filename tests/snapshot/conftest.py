@@ -14,7 +14,7 @@ import pytest
 
 from runner import codec
 from runner.kernel.limits import Limits
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 from runner.snapshot import Snapshot, encode
 from runner.snapshot.rules import from_bits
 
@@ -47,6 +47,7 @@ def make_sample() -> Snapshot:
         entropy_used=7,
         delivery=OpenDelivery(3, 1_999_000, before, (waiting,), (Answer(1, 0, codec.encode(None)),)),
         restored=Restored(2, 1, 1_700_000_000_000),
+        last_snapshot=LastSnapshot(False, 0, 1_700_000_000_001, "limit"),
     )
     return Snapshot(
         agent="hello",
@@ -74,7 +75,7 @@ def assemble(header: bytes, body: bytes) -> bytes:
     """
     A file of that header and that body, with lengths and root that fit.
     """
-    prefix = struct.pack(">8sIIQ32s", b"\x89RSN\r\n\x1a\n", 1, len(header), len(body), b"")
+    prefix = struct.pack(">8sIIQ32s", b"\x89RSN\r\n\x1a\n", 2, len(header), len(body), b"")
     return with_root(prefix + header + body)
 
 

@@ -9,6 +9,7 @@ import struct
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,7 +104,7 @@ def test_line_ends_changed_by_a_text_mode_copy_are_named(sample: Snapshot) -> No
     assert refusal(b"") == "magic: not a snapshot"
 
 
-@pytest.mark.parametrize(("version", "hint"), [(2, NEWER), (0xFFFFFFFF, NEWER), (0, None)])
+@pytest.mark.parametrize(("version", "hint"), [(3, NEWER), (0xFFFFFFFF, NEWER), (0, None)])
 def test_another_version_is_refused_with_both_numbers(
     sample: Snapshot, reroot: Callable[[bytes], bytes], version: int, hint: str | None
 ) -> None:
@@ -115,8 +116,26 @@ def test_another_version_is_refused_with_both_numbers(
     for changed in (other, reroot(other), other[:12]):
         with pytest.raises(SnapshotIncompatible) as caught:
             decode(changed)
-        message = f"snapshot does not fit: format_version is {version}, expected 1"
+        message = f"snapshot does not fit: format_version is {version}, expected 1 or 2"
         assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_a_file_of_the_first_version_has_no_key_of_the_second(
+    sample: Snapshot, reroot: Callable[[bytes], bytes]
+) -> None:
+    """
+    Each version is a closed set of its own.
+    """
+    first = encode(replace(sample, state=replace(sample.state, last_snapshot=None)))
+    second = encode(sample)
+    assert (first[11], second[11]) == (1, 2)
+    assert (
+        refusal(reroot(second[:11] + b"\1" + second[12:]))
+        == "header: key 'last_snapshot' of state is unknown"
+    )
+    assert (
+        refusal(reroot(first[:11] + b"\2" + first[12:])) == "header: key 'last_snapshot' of state is missing"
+    )
 
 
 def test_lengths_that_lie_allocate_nothing(sample: Snapshot, reroot: Callable[[bytes], bytes]) -> None:
@@ -210,6 +229,28 @@ FORGED: list[tuple[Change, str]] = [
     (change_delivery("future", 1), "header: key 'future' of state.delivery is unknown"),
     (change_answer("future", 1), "header: key 'future' of state.delivery.answers is unknown"),
     (change_state("restored", {}), "header: key 'at_ms' of state.restored is missing"),
+    (change_state("last_snapshot", {}), "header: key 'at_ms' of state.last_snapshot is missing"),
+    (lambda header: header["state"].pop("last_snapshot"), "header: key 'last_snapshot' of state is missing"),
+    (
+        lambda header: header["state"]["last_snapshot"].update(ok=0),
+        "header: state.last_snapshot.ok is int, not bool",
+    ),
+    (
+        lambda header: header["state"]["last_snapshot"].update(error=7),
+        "header: state.last_snapshot.error is int, not str",
+    ),
+    (
+        lambda header: header["state"]["last_snapshot"].update(error="x" * 257),
+        "state: last_snapshot.error 257 is not between 0 and 256",
+    ),
+    (
+        lambda header: header["state"]["last_snapshot"].update(bytes=-1),
+        f"state: last_snapshot.bytes -1 is not between 0 and {MAX_COUNT}",
+    ),
+    (
+        lambda header: header["state"]["last_snapshot"].update(at_ms=-1),
+        f"state: last_snapshot.at_ms -1 is not between 0 and {MAX_COUNT}",
+    ),
     (change_top("state", []), "header: state is not a map"),
     (change_state("mind", None), "header: state.mind is not a map"),
     (change_state("calls", [None]), "header: state.calls is not a map"),

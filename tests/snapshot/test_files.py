@@ -55,10 +55,10 @@ def test_a_newer_file_is_refused_as_newer(sample: Snapshot, tmp_path: Path) -> N
     """
     path = tmp_path / "a.snap"
     data = encode(sample)
-    path.write_bytes(data[:8] + b"\0\0\0\2" + data[12:])
+    path.write_bytes(data[:8] + b"\0\0\0\3" + data[12:])
     with pytest.raises(SnapshotIncompatible) as caught:
         read(path)
-    assert caught.value.message == "snapshot does not fit: format_version is 2, expected 1"
+    assert caught.value.message == "snapshot does not fit: format_version is 3, expected 1 or 2"
 
 
 def test_a_file_that_no_snapshot_can_fill_is_not_read(sample: Snapshot, tmp_path: Path) -> None:

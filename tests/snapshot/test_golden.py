@@ -8,13 +8,14 @@ their meaning.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from runner.kernel.limits import Limits
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 from runner.snapshot import Snapshot, decode, encode
 from runner.snapshot.rules import from_bits
 
@@ -86,7 +87,20 @@ ASKING: Final = Snapshot(
     memory_digest=bytes(range(96, 128)),
 )
 
-VALUES: Final = {"v1-idle.hex": IDLE, "v1-asking.hex": ASKING}
+KEPT: Final = replace(
+    IDLE, state=replace(IDLE.state, last_snapshot=LastSnapshot(True, 1_234, 1_799_999_999_998))
+)
+FAILED: Final = replace(
+    ASKING,
+    state=replace(ASKING.state, last_snapshot=LastSnapshot(False, 0, 1_799_999_999_997, "limit")),
+)
+
+VALUES: Final = {
+    "v1-idle.hex": IDLE,
+    "v1-asking.hex": ASKING,
+    "v2-kept.hex": KEPT,
+    "v2-failed.hex": FAILED,
+}
 
 
 def read_golden(name: str) -> bytes:

@@ -19,7 +19,7 @@ from runner import codec
 from runner.errors import InternalError, LimitExceeded, MemoryExceeded
 from runner.kernel.abi import OPERATIONS, Status
 from runner.kernel.limits import Limits
-from runner.kernel.state import Answer, Call, MachineState, Mind, OpenDelivery, Restored
+from runner.kernel.state import Answer, Call, LastSnapshot, MachineState, Mind, OpenDelivery, Restored
 from runner.snapshot import Snapshot, decode, encode
 from runner.snapshot import format as snapshot_format
 from runner.snapshot.rules import from_bits
@@ -106,6 +106,10 @@ def states(draw: st.DrawFn) -> MachineState:
         entropy_used=draw(counts),
         delivery=delivery,
         restored=draw(st.none() | restored),
+        last_snapshot=draw(
+            st.none()
+            | st.builds(LastSnapshot, st.booleans(), counts, counts, st.none() | st.text(max_size=256))
+        ),
     )
 
 

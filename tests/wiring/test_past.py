@@ -60,7 +60,7 @@ def test_each_slice_leaves_the_memory_that_is_on_record(tally: Path, cache: Path
     ]
     assert [row["memory_digest"] for row in done.rows] == [row["recorded"] for row in done.rows]
     assert len({row["memory_digest"] for row in done.rows}) == 3
-    assert (done.records, done.failure) == (8, None)
+    assert (done.records, done.failure) == (9, None)
 
 
 def test_a_replay_stops_at_a_record(tally: Path, cache: Path):
@@ -118,7 +118,7 @@ def test_a_journal_travels_as_one_file(tally: Path, tmp_path: Path, cache: Path)
     """Another machine has nothing but the file."""
     out, elsewhere = tmp_path / "tally.journal", tmp_path / "elsewhere"
     facts = export_journal("tally", out, state=tally, cache=cache)
-    assert (facts["records"], facts["size_bytes"]) == (8, out.stat().st_size)
+    assert (facts["records"], facts["size_bytes"]) == (9, out.stat().st_size)
     here, there = (
         replay("tally", state=tally, cache=cache),
         replay(str(out), state=elsewhere, cache=tmp_path / "cache"),

@@ -38,6 +38,7 @@ from runner.journal.records import (
     Slice,
     Start,
     Stopped,
+    Upgraded,
     Woken,
 )
 from runner.kernel.abi import Status
@@ -51,12 +52,14 @@ from runner.wiring import (
     fork_named,
     inspect_path,
     journal_rows,
+    replay,
     restore_named,
     restore_snapshot,
     resume,
     run_agent,
     run_named,
     snapshot_named,
+    upgrade_named,
     verify,
 )
 from runner.wiring.host import Host
@@ -114,7 +117,7 @@ NOT_READABLE = "snapshot is damaged: what the host held is not readable: "
         (
             lambda snapshot: replace(snapshot, imports=("llm.chat",)),
             SnapshotIncompatible,
-            "snapshot does not fit: imports is llm.chat, expected agent.reply",
+            "snapshot does not fit: imports is llm.chat, expected agent.fail, agent.reply",
         ),
         (
             lambda snapshot: replace(snapshot, position=(1 << 63) - 1),
@@ -270,6 +273,73 @@ def test_an_image_that_is_more_than_a_mind_is_refused(cache: Path, packed: Path,
     assert caught.value.message == f"{packed}: {expected}"
 
 
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (
+            {"fuel": 1 << 62},
+            ("limit fuel exceeded: 4611686018427387904 of 2000000000", "raise it with --max-fuel"),
+        ),
+        (
+            {"timeout_ms": 1 << 40},
+            ("limit timeout_ms exceeded: 1099511627776 of 30000", "raise it with --timeout"),
+        ),
+        (
+            {"memory_bytes": 4 << 30},
+            ("limit memory_bytes exceeded: 4294967296 of 67108864", "raise it with --max-memory"),
+        ),
+        (
+            {"reply_bytes": 2 << 20},
+            ("limit reply_bytes exceeded: 2097152 of 1048576", "raise it with -W reply_bytes=2097152"),
+        ),
+    ],
+)
+def test_a_journal_from_elsewhere_takes_no_more_than_the_operator_gives(
+    options: OptionsFor,
+    state: Path,
+    cache: Path,
+    tmp_path: Path,
+    limits: dict[str, int],
+    told: tuple[str, str],
+):
+    """Whatever it says its instance had; here it had so in truth, and its own host does not mind."""
+    out = tmp_path / "tally.journal"
+    run_named(COUNTER, "tally", "go", options(limits=limits))
+    export_journal("tally", out, state=state, cache=cache)
+    assert verify("tally", state=state, cache=cache)["slices"] == 1
+    for look in (verify, replay):
+        with pytest.raises(LimitExceeded) as caught:
+            look(str(out), cache=cache)
+        assert (caught.value.message, caught.value.hint) == told
+    assert verify(str(out), limits=limits, cache=cache)["slices"] == 1
+
+
+def test_a_journal_from_elsewhere_begins_with_no_larger_memory_than_the_operator_gives(
+    options: OptionsFor, state: Path, cache: Path, tmp_path: Path, counter: Path
+):
+    """Neither in its birth nor in the snapshot that it begins with, nor after an upgrade."""
+    out = tmp_path / "heir.journal"
+    restore_named(counter, "heir", "go", options())
+    upgrade_named("heir", GUESTS / "counter_v2", options())
+    export_journal("heir", out, state=state, cache=cache)
+    whole = export.read(out)
+    assert whole.origin is not None
+    large = decode(whole.origin)
+    mind = replace(large.state.mind, memory_bytes=128 << 20)
+    large = replace(large, state=replace(large.state, mind=mind))
+    export.write(out, replace(whole, origin=encode(large)))
+    with pytest.raises(MemoryExceeded, match=r"^limit memory_bytes exceeded: 134217728 of 67108864$"):
+        verify(str(out), cache=cache)
+    for forged in ({"fuel": 1 << 62}, {"fun": 1}):
+        records = tuple(
+            replace(record, limits=forged) if isinstance(record, Upgraded) else record
+            for record in whole.records
+        )
+        export.write(out, replace(whole, records=records))
+        with pytest.raises((LimitExceeded, JournalCorrupt), match=r"fuel|unknown limit 'fun'"):
+            verify(str(out), cache=cache)
+
+
 ALLOWED = Decision(call=1, verdict="allow", rule="the file says so", by="operator", at_ms=0)
 PARKED = Decision(call=1, verdict="ask", rule="--ask llm", by="policy", at_ms=0)
 
@@ -392,7 +462,7 @@ SPINS = r"""(module (memory (export "memory") 1)
 def test_a_journal_file_that_spins_ends_at_ctrl_c(
     options: OptionsFor, state: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Its limits are those of whoever wrote it."""
+    """However much time its operator has given it."""
     agent, out = tmp_path / "spins.wat", tmp_path / "spins.journal"
     agent.write_text(SPINS)
     with pytest.raises(FuelExhausted):
@@ -401,8 +471,9 @@ def test_a_journal_file_that_spins_ends_at_ctrl_c(
     journal = export.read(out)
     born = journal.records[0]
     assert isinstance(born, Born)
-    limits = born.limits | {"fuel": 1 << 62, "timeout_ms": 1 << 62}
-    export.write(out, replace(journal, records=(replace(born, limits=limits), *journal.records[1:])))
+    given = {"fuel": 1 << 62, "timeout_ms": 1 << 62}
+    born = replace(born, limits=born.limits | given)
+    export.write(out, replace(journal, records=(born, *journal.records[1:])))
     take = Past.take
 
     def interrupted(past: Past, seq: int, record: Record) -> None:
@@ -412,4 +483,4 @@ def test_a_journal_file_that_spins_ends_at_ctrl_c(
 
     monkeypatch.setattr(Past, "take", interrupted)
     with pytest.raises(Interrupted):
-        verify(str(out), cache=cache)
+        verify(str(out), limits=given, cache=cache)

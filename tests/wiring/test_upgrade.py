@@ -1,5 +1,5 @@
 """
-A life goes on under its own module, or not at all.
+A life goes on under its own module, unless both have something for upgrades: then see `test_upgrading.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OptionsFor = Callable[..., Options]
 
 @pytest.fixture
 def twos(tmp_path: Path) -> Path:
-    """`counter`, changed to count in twos."""
+    """`counter`, changed to count in twos, and to have nothing for upgrades."""
     folder = tmp_path / "twos"
     folder.mkdir()
     for path in (GUESTS / "counter").iterdir():
@@ -47,7 +47,8 @@ def twos(tmp_path: Path) -> Path:
     text = (folder / "agent.wat").read_text()
     step = "(i32.add (i32.load (i32.const 0)) (i32.const 1))"
     assert text.count(step) == 1
-    (folder / "agent.wat").write_text(text.replace(step, step.replace("const 1", "const 2")))
+    text = text.replace(step, step.replace("const 1", "const 2"))
+    (folder / "agent.wat").write_text(text.replace('(export "agent_upgrade")', '(export "no_upgrade")'))
     return folder
 
 
@@ -112,10 +113,13 @@ def test_a_snapshot_is_not_restored_under_another_agent(
     file = tmp_path / "tally.snap"
     snapshot_named("tally", file, state=state, cache=options().cache)
     before = rows_of(state)
-    for agent in (twos, GUESTS / "hello"):
+    for agent, name in ((twos, "counter"), (GUESTS / "hello", "hello")):
         with pytest.raises(SnapshotIncompatible) as caught:
             restore_named(file, "heir", "two", options(), agent=agent)
-        assert caught.value.hint == "restore it with the agent that it was taken from, 'counter'"
+        assert caught.value.hint == (
+            "restore it with the agent that it was taken from, 'counter'; "
+            f"{name} 1.0.0 can't take over: its module does not export agent_upgrade"
+        )
     assert rows_of(state) == before
     assert [row["name"] for row in list_instances(state)] == ["tally"]
     assert restore_named(file, "heir", "two", options(), agent=GUESTS / "counter").result == 2

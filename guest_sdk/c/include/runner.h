@@ -37,6 +37,18 @@ void on_event(const runner_delivery *delivery);
 void on_tick(const runner_delivery *delivery);
 void on_restore(const runner_delivery *delivery);
 
+/* What an agent writes once, at file level, that can be upgraded:
+
+       RUNNER_UPGRADES(hand_over, take_over)
+
+   `hand_over` replies with all that another version of the agent shall know. `take_over` is that other
+   version's: it finds that under `state` of its payload, and replies null when it has taken it in, or fails,
+   and the old version lives on. Both end in their slice: neither may wait for an answer. */
+#define RUNNER_UPGRADES(hand_over, take_over)                                                      \
+  void agent_upgrade(int32_t number, int32_t kind, uint32_t size) {                                \
+    runner_upgrade(number, kind, size, kind == RUNNER_KIND_HAND_OVER ? (hand_over) : (take_over)); \
+  }
+
 /* --- Replies ---------------------------------------------------------------------------------- */
 
 /* Each returns `enum runner_status`. A writer that failed is not sent: RUNNER_STATUS_LIMIT when memory
@@ -102,7 +114,13 @@ uint8_t *runner_take_all(uint32_t size);
    `value.data`; missing when memory ran out, null when it was never restored. */
 runner_value runner_restored(void);
 
+/* How the last snapshot of it went that was tried, likewise; null before any. */
+runner_value runner_last_snapshot(void);
+
 /* --- How the inline ones work ------------------------------------------------------------------- */
+
+typedef void runner_handler(const runner_delivery *delivery);
+void runner_upgrade(int32_t number, int32_t kind, uint32_t size, runner_handler *handler);
 
 struct runner_pending;
 struct runner_pending *runner_call_begin(runner_callback *callback, void *user);

@@ -27,7 +27,7 @@ enum runner_status {
   RUNNER_STATUS_DENIED = -3,
   /* a bound of this instance was met: size, calls, or log lines */
   RUNNER_STATUS_LIMIT = -4,
-  /* this host, or this moment, does not offer it (timers in a one-shot run; operations inside
+  /* this host, or this moment, does not offer it (timers without a resident host; operations inside
      `agent_start`) */
   RUNNER_STATUS_UNSUPPORTED = -5,
   /* no such delivery, call, tool or note */
@@ -45,6 +45,8 @@ enum runner_kind {
   RUNNER_KIND_EVENT = 2,
   RUNNER_KIND_TICK = 3,
   RUNNER_KIND_RESTORE = 4,
+  RUNNER_KIND_HAND_OVER = 5,
+  RUNNER_KIND_UPGRADE = 6,
 };
 
 enum runner_log {
@@ -86,6 +88,14 @@ void agent_deliver(int32_t delivery, int32_t kind, uint32_t size);
      request: any / error */
 RUNNER_EXPORT(agent_wake)
 void agent_wake(int32_t call, int32_t status, uint32_t size);
+
+/* Optional. Receives the delivery of kind `HAND_OVER` when another module is to take over, and
+   replies with all that this one shall know; or, being that other module, the delivery of kind
+   `UPGRADE`, and replies once it has taken that in. Each ends in this slice.
+     request: { to_agent: tstr, to_version: tstr, to_code: bstr, to_image: bstr } / { from_agent:
+       tstr, from_version: tstr, from_code: bstr, from_image: bstr, state: any } */
+RUNNER_EXPORT(agent_upgrade)
+void agent_upgrade(int32_t delivery, int32_t kind, uint32_t size);
 
 /* Imports. */
 
@@ -254,5 +264,12 @@ int32_t runner_agent_snapshot(const void *ptr, uint32_t len);
      status: FAULT, TOO_SMALL */
 RUNNER_IMPORT(agent, restored)
 int32_t runner_agent_restored(void *ptr, uint32_t len);
+
+/* Writes how the last snapshot went that the host tried to take of this instance.
+     answer: null / { ok: bool, bytes: uint, at_ms: uint, error: tstr / null }
+     returns: bytes written
+     status: FAULT, TOO_SMALL */
+RUNNER_IMPORT(agent, last_snapshot)
+int32_t runner_agent_last_snapshot(void *ptr, uint32_t len);
 
 #endif

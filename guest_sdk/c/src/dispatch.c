@@ -43,24 +43,40 @@ void runner_handle(const runner_delivery *delivery) {
     case RUNNER_KIND_EVENT: on_event(delivery); return;
     case RUNNER_KIND_TICK: on_tick(delivery); return;
     case RUNNER_KIND_RESTORE: on_restore(delivery); return;
+    case RUNNER_KIND_HAND_OVER: case RUNNER_KIND_UPGRADE: break;
   }
   runner_fail(delivery->number, "this agent does not know this kind of delivery");
 }
 
-void agent_deliver(int32_t number, int32_t kind, uint32_t size) {
+/* The payload's bytes, or NULL when the delivery has failed for want of them. */
+static uint8_t *receive(runner_delivery *delivery, uint32_t size) {
   uint8_t *bytes = runner_take_all(size);
-  runner_delivery delivery = {number, (enum runner_kind)kind, runner_parse(bytes, bytes ? size : 0)};
-  if (!delivery.payload.data) {
-    runner_fail(number, bytes ? "the payload is not deterministic CBOR" : "the payload does not fit in memory");
-    free(bytes);
-    return;
-  }
+  delivery->payload = runner_parse(bytes, bytes ? size : 0);
+  if (delivery->payload.data) return bytes;
+  runner_fail(delivery->number,
+              bytes ? "the payload is not deterministic CBOR" : "the payload does not fit in memory");
+  free(bytes);
+  return 0;
+}
+
+void agent_deliver(int32_t number, int32_t kind, uint32_t size) {
+  runner_delivery delivery = {.number = number, .kind = (enum runner_kind)kind};
+  uint8_t *bytes = receive(&delivery, size);
+  if (!bytes) return;
 #ifdef RUNNER_UNWIND
   runner_fiber_start(&delivery, bytes);
 #else
   runner_handle(&delivery);
   free(bytes);
 #endif
+}
+
+void runner_upgrade(int32_t number, int32_t kind, uint32_t size, runner_handler *handler) {
+  runner_delivery delivery = {.number = number, .kind = (enum runner_kind)kind};
+  uint8_t *bytes = receive(&delivery, size);
+  if (!bytes) return;
+  handler(&delivery);
+  free(bytes);
 }
 
 void agent_wake(int32_t call, int32_t status, uint32_t size) {
@@ -200,14 +216,19 @@ int32_t runner_log(enum runner_log level, const char *message) {
   return status;
 }
 
-runner_value runner_restored(void) {
+/* What an import writes that answers on the spot, in memory that fits it. */
+static runner_value told(int32_t (*tell)(void *ptr, uint32_t len)) {
   uint32_t room = 64;
   int32_t size;
   uint8_t *bytes = malloc(room);
-  while (bytes && (size = runner_agent_restored(bytes, room)) < 0) {
+  while (bytes && (size = tell(bytes, room)) < 0) {
     free(bytes);
     room *= 2;
     bytes = size == RUNNER_STATUS_TOO_SMALL ? malloc(room) : 0;
   }
   return runner_parse(bytes, bytes ? (size_t)size : 0);
 }
+
+runner_value runner_restored(void) { return told(runner_agent_restored); }
+
+runner_value runner_last_snapshot(void) { return told(runner_agent_last_snapshot); }
