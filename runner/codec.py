@@ -8,6 +8,9 @@ recorded request can be compared byte by byte.
 
 `cbor2` does the work. What it can't bound is checked by a scan of the heads first, which stops at
 `MAX_ITEMS`: a megabyte of one-byte items would otherwise become 64 MiB of Python objects.
+
+A payload is met again and again: where a guest hands it over, in each record of it, and where it is used. So
+short ones that have been checked are remembered for a while, and only the first look takes time.
 """
 
 from __future__ import annotations
@@ -30,6 +33,12 @@ MAX_ITEMS = 65_536
 """
 Data items in one payload, keys included; bounds a decode to some tens of milliseconds.
 """
+
+_REMEMBERED_BYTES = 2048
+_REMEMBERED = 2048
+
+# Payloads that have passed `check`. Threads may add to it at once, and clear it: it is only a memo.
+_sound: set[bytes] = set()
 
 _INLINE = 24
 _ARGUMENT_BYTES = {24: 1, 25: 2, 26: 4, 27: 8}
@@ -56,13 +65,42 @@ def encode(value: Value) -> bytes:
     Raises:
         TypeError: If the value, or one inside it, is of no payload type, or text that UTF-8 can't say.
     """
-    try:
-        data = cbor2.dumps(value, canonical=True)
-        _scan(data)
-    except (CodecError, cbor2.CBOREncodeError, UnicodeEncodeError) as error:
-        msg = f"not a payload value: {error}"
-        raise TypeError(msg) from error
+    data = _dump(value)
+    if data not in _sound:
+        try:
+            _scan(data)
+        except CodecError as error:
+            raise _no_value(error) from error
+        _remember(data)
     return data
+
+
+def encode_typed(value: Value) -> bytes:
+    """
+    The one encoding of a value that is of payload types all through, as its caller has made sure.
+
+    Raises:
+        TypeError: If it has more than `MAX_ITEMS` items, or text that UTF-8 can't say.
+    """
+    data = _dump(value)
+    # An item takes a byte at least.
+    if len(data) > MAX_ITEMS:
+        try:
+            _scan(data)
+        except CodecError as error:
+            raise _no_value(error) from error
+    return data
+
+
+def _dump(value: Value) -> bytes:
+    try:
+        return cbor2.dumps(value, canonical=True)
+    except (cbor2.CBOREncodeError, UnicodeEncodeError) as error:
+        raise _no_value(error) from error
+
+
+def _no_value(error: Exception) -> TypeError:
+    return TypeError(f"not a payload value: {error}")
 
 
 def decode(data: bytes) -> Value:
@@ -74,6 +112,8 @@ def decode(data: bytes) -> Value:
     Raises:
         CodecError: If the bytes are not the deterministic encoding of one payload value.
     """
+    if data in _sound:
+        return cbor2.loads(data)
     _scan(data)
     try:
         value = cbor2.loads(data, max_depth=MAX_DEPTH + 1, allow_duplicate_keys=False)
@@ -82,7 +122,26 @@ def decode(data: bytes) -> Value:
     if cbor2.dumps(value, canonical=True) != data:
         problem = "not the shortest or sorted encoding"
         raise CodecError(problem, 0)
+    _remember(data)
     return value
+
+
+def check(data: bytes) -> None:
+    """
+    See that `decode` would take these bytes.
+
+    Raises:
+        CodecError: If not.
+    """
+    if data not in _sound:
+        decode(data)
+
+
+def _remember(data: bytes) -> None:
+    if len(data) <= _REMEMBERED_BYTES:
+        if len(_sound) >= _REMEMBERED:
+            _sound.clear()
+        _sound.add(data)
 
 
 def _scan(data: bytes) -> None:

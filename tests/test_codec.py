@@ -281,3 +281,51 @@ def test_a_float_takes_the_shortest_form_that_keeps_it(value: float) -> None:
     (form, code) = {3: (">e", 0xF9), 5: (">f", 0xFA), 9: (">d", 0xFB)}[len(data)]
     assert data[0] == code
     assert repr(struct.unpack(form, data[1:])[0]) == repr(value)
+
+
+@given(st.binary(max_size=64) | VALUES.map(codec.encode))
+def test_a_second_look_comes_to_the_same_as_the_first(data: bytes) -> None:
+    """
+    Whatever was remembered meanwhile, and values of two looks have nothing in common.
+    """
+    codec._sound.discard(data)
+    first, second = decoded(data), decoded(data)
+    if isinstance(first, CodecError):
+        assert isinstance(second, CodecError)
+        assert (first.problem, first.offset) == (second.problem, second.offset)
+        with pytest.raises(CodecError):
+            codec.check(data)
+    else:
+        assert repr(in_order(first)) == repr(in_order(second))
+        assert not isinstance(first, list | dict) or first is not second
+        codec.check(data)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """
+    In number and in length.
+    """
+    for number in range(codec._REMEMBERED + 5):
+        codec.decode(codec.encode(["number", number]))
+    assert 0 < len(codec._sound) <= codec._REMEMBERED
+    long = codec.encode(bytes(codec._REMEMBERED_BYTES))
+    codec.decode(long)
+    assert long not in codec._sound
+
+
+@given(VALUES)
+def test_a_value_of_known_types_has_the_same_encoding(value: codec.Value) -> None:
+    """
+    Only the look at its types is left out.
+    """
+    assert codec.encode_typed(value) == codec.encode(value)
+
+
+def test_a_value_of_known_types_is_bounded_all_the_same() -> None:
+    """
+    What could not be read again is not written.
+    """
+    with pytest.raises(TypeError, match=f"more than {MAX_ITEMS} items"):
+        codec.encode_typed([0] * MAX_ITEMS)
+    with pytest.raises(TypeError, match="not a payload value"):
+        codec.encode_typed("\ud800")

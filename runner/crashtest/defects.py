@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from runner.crashtest.ledger import Ledger
     from runner.journal.records import Record
+    from runner.session.crew import Confirm
     from runner.session.recording import Recorder
 
 DEFECTS: Final[dict[str, str]] = {
@@ -41,18 +42,23 @@ class FlawedRecorder:
         self._boundary = boundary
         self._defect = defect
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Confirm[object]:
         """
         Write records down, but for what the defect drops.
         """
         kept = [flawed for record in records if (flawed := self._flaw(record)) is not None]
         self._boundary("before a commit")
-        position = self._inner.append(kept) if kept else 0
-        for record in records:
-            if isinstance(record, Receipt):
-                self._ledger.confirm(record.call)
-        self._boundary("after a commit")
-        return position
+        written = self._inner.hand_in(kept) if kept else None
+
+        def confirm() -> None:
+            if written is not None:
+                written()
+            for record in records:
+                if isinstance(record, Receipt):
+                    self._ledger.confirm(record.call)
+            self._boundary("after a commit")
+
+        return confirm
 
     def _flaw(self, record: Record) -> Record | None:
         if self._defect == "no-start" and isinstance(record, Start):

@@ -5,7 +5,7 @@ The chain: each record's digest covers all records before it, so that none can c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from runner.digest import digest
@@ -45,6 +45,13 @@ class Row(NamedTuple):
     seq: int
     payload: bytes
     chain: bytes
+
+
+def end_of(rows: Sequence[Row]) -> Tail:
+    """
+    Where a journal ends that ends with these rows.
+    """
+    return Tail(rows[-1].seq + 1, rows[-1].chain)
 
 
 def link(before: bytes, seq: int, payload: bytes) -> bytes:

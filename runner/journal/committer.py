@@ -3,7 +3,7 @@ Group commit: whoever writes while another waits for the disk goes with the next
 
 There is no thread of its own. Whoever finds nobody at work takes all that wait and makes one transaction of
 them; those who come meanwhile are the next group. One writer alone pays for no switch of threads, and a
-hundred share one sync of the disk.
+hundred share one sync of the disk, be they threads that wait or writes that one thread has enlisted.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -73,9 +74,22 @@ class Committer:
             BaseException: What `work` raised, or why the transaction failed. When the connection failed, or
                 the caller was interrupted, the work may be kept all the same.
         """
+        return self.enlist(work)()
+
+    def enlist(self, work: Work[T]) -> Callable[[], T]:
+        """
+        Have `work` done by the next transaction, after what was enlisted before it; return at once.
+
+        Returns:
+            Waits until it is durable, and then is as `write`. Whoever enlists calls it: it is what makes
+            the transaction, unless another writer has made it by then.
+        """
         write = _Write(work)
         with self._gathering:
             self._waiting.append(write)
+        return partial(self._finish, write)
+
+    def _finish(self, write: _Write) -> Any:
         try:
             with self._at_work:
                 # More may wait than one group takes, and this one be among the last.
@@ -87,8 +101,7 @@ class Committer:
             raise
         if write.error is not None:
             raise write.error
-        result: T = write.result
-        return result
+        return write.result
 
     def alone(self, work: Work[object]) -> None:
         """

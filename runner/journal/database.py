@@ -14,6 +14,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -155,9 +156,21 @@ class Database:
             StateFull: If the database would be larger than it may be.
             RunnerError: Why it could not be done.
         """
+        return self.enlist(work)()
+
+    def enlist(self, work: Work[T]) -> Callable[[], T]:
+        """
+        Have `work` done by the next transaction. See `Committer.enlist`.
+
+        Returns:
+            Waits until it is durable, and then is as `write`.
+        """
+        return partial(self._finish, self._committer.enlist(work))
+
+    def _finish(self, finish: Callable[[], T]) -> T:
         try:
             with explained(self.root):
-                return self._committer.write(work)
+                return finish()
         except DiskFailed as error:
             self._blame_bound(error)
             raise

@@ -210,4 +210,4 @@ def _sound(row: tuple[Any, ...]) -> Raw:
 
 
 def _seal(name: str, agent: bytes, tail: Tail, standing: bytes) -> bytes:
-    return digest(_SEAL_DOMAIN + codec.encode([name, agent, tail.position, tail.chain, standing]))
+    return digest(_SEAL_DOMAIN + codec.encode_typed([name, agent, tail.position, tail.chain, standing]))

@@ -9,12 +9,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from runner.digest import SIZE_BYTES
 from runner.errors import InstanceUnknown, InternalError, JournalCorrupt, JournalPoisoned, RunnerError
 from runner.journal import instances, snapshots, wire
-from runner.journal.chain import GENESIS, Row, extend, link
+from runner.journal.chain import GENESIS, Row, end_of, extend, link
 from runner.journal.records import Born
 from runner.journal.snapshots import SnapshotRow, StoredSnapshot
 
@@ -53,7 +55,8 @@ class Journal:
         self, database: Database, entry: Entry, lock: InstanceLock | None, now_ms: Callable[[], int]
     ) -> None:
         self._database = database
-        self._entry = entry
+        # Where it ends for sure, and with all that was handed in: each write builds on the one before.
+        self._entry = self._ahead = entry
         self._lock = lock
         self._now_ms = now_ms
         self._poison: str | None = None
@@ -94,16 +97,28 @@ class Journal:
             JournalPoisoned: If an earlier append failed.
             RunnerError: Why they could not be written.
         """
+        return self.hand_in(records, packages)()
+
+    def hand_in(self, records: Sequence[Record], packages: Sequence[bytes] = ()) -> Callable[[], int]:
+        """
+        Have records written as one by the next transaction, after those that were handed in before; return
+        at once. So many instances can share a transaction without a thread for each.
+
+        Returns:
+            Waits until they are durable, and then is as `append`. It has to be called.
+
+        Raises:
+            JournalPoisoned: If an earlier append failed.
+            RunnerError: Why they are no records that can be written.
+        """
         with self._writing:
             self._need_writable()
-            if not records:
-                return self.position
             try:
-                self._append(records, packages)
+                finish = self._enlist(records, packages) if records else None
             except BaseException as error:
-                self._poison = error.message if isinstance(error, RunnerError) else repr(error)
+                self._spoil(error)
                 raise
-            return self.position
+        return partial(self._finish, finish)
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Record]]:
         """
@@ -201,8 +216,8 @@ class Journal:
         if self._poison is not None:
             raise JournalPoisoned(self.name, self._poison)
 
-    def _append(self, records: Sequence[Record], packages: Sequence[bytes]) -> None:
-        entry = self._entry
+    def _enlist(self, records: Sequence[Record], packages: Sequence[bytes]) -> Callable[[], Entry]:
+        entry = self._ahead
         if any(isinstance(record, Born) for record in records):
             raise InternalError(f"journal of {self.name} has its birth already")
         rows = extend(entry.tail, [wire.encode(record) for record in records])
@@ -213,7 +228,25 @@ class Journal:
             instances.note_upgrades(connection, entry.id, rows, records, packages)
             return extended
 
-        self._entry = self._database.write(work)
+        self._ahead = replace(entry, tail=end_of(rows), standing=standing)
+        return self._database.enlist(work)
+
+    def _finish(self, finish: Callable[[], Entry] | None) -> int:
+        if finish is None:
+            return self.position
+        try:
+            entry = finish()
+        except BaseException as error:
+            self._spoil(error)
+            raise
+        with self._writing:
+            # What was handed in later may have been waited for first.
+            self._entry = max(self._entry, entry, key=lambda each: each.tail.position)
+        return entry.tail.position
+
+    def _spoil(self, error: BaseException) -> None:
+        if self._poison is None:
+            self._poison = error.message if isinstance(error, RunnerError) else repr(error)
 
     def _refreshed(self) -> Entry:
         """

@@ -154,7 +154,10 @@ def payload(notation: str = "payload", *, may_be_empty: bool = False) -> Shape:
         if type(value) is not bytes:
             _fail(f"{_type_of(value)}, not bytes")
         if value or not may_be_empty:
-            _decoded(value)
+            try:
+                codec.check(value)
+            except codec.CodecError as error:
+                raise ShapeError(str(error)) from None
         return bytes(value)
 
     return Shape(notation, unpack)

@@ -91,7 +91,7 @@ class Standing:
         """
         As it is stored.
         """
-        return codec.encode(_STANDING.pack(self))
+        return codec.encode_typed(_STANDING.pack(self))
 
 
 def at_birth(born: Born, now_ms: int, origin: MachineState | None = None) -> Standing:

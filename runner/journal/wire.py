@@ -186,7 +186,7 @@ def encode(record: Record) -> bytes:
     try:
         fields = shape.pack(record)
         shape.unpack(fields)
-        return codec.encode([kind, fields])
+        return codec.encode_typed([kind, fields])
     except (ShapeError, TypeError) as error:
         msg = f"a record {kind} can't be written: {error}"
         raise InternalError(msg) from error

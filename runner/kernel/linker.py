@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _running = threading.local()
 
 _VALUE_TYPES: Final = {"i32": wasmtime.ValType.i32, "i64": wasmtime.ValType.i64}
+_TYPED: Final = {"i32": wasmtime.Val.i32, "i64": wasmtime.Val.i64}
 
 
 @contextmanager
@@ -63,9 +64,13 @@ def build_linker(engine: Engine, granted: frozenset[str], denied: frozenset[str]
     return linker
 
 
-def _granted(entry: Entry) -> Callable[..., int]:
-    def function(*args: int) -> int:
-        return perform(_running.slice, entry, args)
+def _granted(entry: Entry) -> Callable[..., wasmtime.Val | None]:
+    # Typed: for a bare integer the binding would make and compare several types.
+    typed = _TYPED[entry.result] if entry.result else None
+
+    def function(*args: int) -> wasmtime.Val | None:
+        result = perform(_running.slice, entry, args)
+        return typed(result) if typed else None
 
     return function
 

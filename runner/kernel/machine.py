@@ -87,6 +87,7 @@ class Machine:
         "_calls",
         "_entropy",
         "_entropy_used",
+        "_frozen",
         "_last_delivery",
         "_last_snapshot",
         "_next_call",
@@ -124,6 +125,8 @@ class Machine:
         self._undo: _Undo | None = None
         # The live instantiation; after a failure, the mind that the next one starts from.
         self._body: Instance | Mind = Instance.thaw(program, limits, image, None)
+        # Its mind, if it was looked at since the last slice.
+        self._frozen: Mind | None = None
 
     @classmethod
     def thaw(
@@ -182,6 +185,7 @@ class Machine:
             machine._undo = _Undo(opened.number, fuel, opened.before, calls, list(opened.answers))
         at_image = image.root is not image
         machine._body = Instance.thaw(program, limits, image, None if at_image else state.mind)
+        machine._frozen = None
         return machine
 
     # -- looking ------------------------------------------------------------------------------
@@ -249,7 +253,11 @@ class Machine:
         return digest_of(self._mind(), self.image)
 
     def _mind(self) -> Mind:
-        return self._body if isinstance(self._body, Mind) else self._body.freeze(self.image)
+        if isinstance(self._body, Mind):
+            return self._body
+        if self._frozen is None:
+            self._frozen = self._body.freeze(self.image)
+        return self._frozen
 
     # -- stepping -----------------------------------------------------------------------------
 
@@ -307,6 +315,7 @@ class Machine:
         )
         if failed is not None:
             return self._fail(undo, failed)
+        self._frozen = None
         try:
             failure, fuel = self._run(current, entry, args, undo.fuel, deadline_ms)
         except BaseException:
@@ -472,7 +481,7 @@ class Machine:
 
     def _roll_back(self, undo: _Undo) -> None:
         # Not made anew before it is needed: that may fail, and then nothing must have been half done.
-        self._body = undo.before
+        self._body, self._frozen = undo.before, None
         self._calls = dict(undo.calls)
         self._undo = None
 

@@ -40,7 +40,8 @@ def run_guest(
     current.is_overdue = lambda: engine.ticks >= last_tick or engine.interrupts != interrupts
     try:
         with running(current):
-            entry(store, *args)
+            # Typed: for a bare integer the binding would make and compare several types.
+            entry(store, *map(wasmtime.Val.i32, args))
     except wasmtime.Trap as trap:
         forget_traceback(trap)
         code = trap.trap_code

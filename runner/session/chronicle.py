@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runner.journal.records import EffectClass, Record
     from runner.kernel.machine import Input, Machine, StepResult
     from runner.kernel.state import Answer, Call
+    from runner.session.crew import Confirm
     from runner.session.recording import Recorder
 
 
@@ -119,8 +120,8 @@ class _Draft:
 
 class Chronicle:
     """
-    The journal of one instance, and what follows from it. Its methods write, and may be called from a worker
-    thread.
+    The journal of one instance, and what follows from it. Its methods hand records in, and give what waits
+    until they are durable; both may be called from any thread.
 
     Args:
         recorder: Where records go.
@@ -163,7 +164,7 @@ class Chronicle:
         """
         return self._effects.get(call) == "effectful"
 
-    def slice(self, event: Input, result: StepResult, machine: Machine) -> Disposition:
+    def slice(self, event: Input, result: StepResult, machine: Machine) -> Confirm[Disposition]:
         """
         Write down a slice with its input, and rule on what it asked for.
 
@@ -174,19 +175,20 @@ class Chronicle:
         draft.records += [input_record(event), slice_record(result, self._digest(machine))]
         for call in result.calls:
             self._rule(call, draft)
-        self._write(draft)
-        return draft.finish()
+        return self._write(draft)
 
-    def abandon(self, delivery: int, failure: RunnerError, result: StepResult, machine: Machine) -> None:
+    def abandon(
+        self, delivery: int, failure: RunnerError, result: StepResult, machine: Machine
+    ) -> Confirm[Disposition]:
         """
         Write down that the host gave up the open delivery.
         """
         given_up = Abandoned(delivery=delivery, error=failure.to_wire())
         draft = self._with_receipts()
         draft.records += [given_up, slice_record(result, self._digest(machine), by_clock=False)]
-        self._write(draft)
+        return self._write(draft)
 
-    def receipt(self, answer: Answer) -> None:
+    def receipt(self, answer: Answer) -> Confirm[Disposition]:
         """
         Write down an effect's outcome: at once, if the effect may not be repeated.
         """
@@ -195,9 +197,9 @@ class Chronicle:
             call=call, execution=self._keys[call], status=int(answer.status), payload=answer.payload
         )
         if self._effects[call] == "effectful":
-            self._write(_Draft([record]))
-        else:
-            self._held[call] = record
+            return self._write(_Draft([record]))
+        self._held[call] = record
+        return Disposition
 
     @property
     def owes(self) -> bool:
@@ -206,7 +208,7 @@ class Chronicle:
         """
         return bool(self._held)
 
-    def settle_up(self) -> None:
+    def settle_up(self) -> Confirm[Disposition]:
         """
         Write down every outcome that waits, when there will be no other transaction: what was paid for must
         not be paid for again.
@@ -214,9 +216,9 @@ class Chronicle:
         Raises:
             RunnerError: If they could not be written; the instance must not go on.
         """
-        self._write(self._with_receipts())
+        return self._write(self._with_receipts())
 
-    def resume(self, calls: Iterable[Call]) -> Disposition:
+    def resume(self, calls: Iterable[Call]) -> Confirm[Disposition]:
         """
         What is to be done about the calls that were in flight when the journal ended.
         """
@@ -236,18 +238,19 @@ class Chronicle:
                     draft.uncertain.append(call.number)
                 case _:
                     assert_never(action)
-        if not draft.uncertain:
-            self._write(draft)
-        return draft.finish()
+        if draft.uncertain:
+            draft.records.clear()
+        return self._write(draft)
 
-    def decide(self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str) -> Disposition:
+    def decide(
+        self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str
+    ) -> Confirm[Disposition]:
         """
         Write down what a person said of a parked call.
         """
         draft = _Draft()
         self._settle(call, Ruling(verdict, rule), by, draft)
-        self._write(draft)
-        return draft.finish()
+        return self._write(draft)
 
     def _with_receipts(self) -> _Draft:
         """
@@ -286,10 +289,16 @@ class Chronicle:
         draft.records.append(Start(call=number, execution=key, effect=effect))
         draft.execute.append(Execution(call, key))
 
-    def _write(self, draft: _Draft) -> None:
+    def _write(self, draft: _Draft) -> Confirm[Disposition]:
         if not draft.records:
-            return
-        with self._lock:
-            self._recorder.append(draft.records)
-            for record in draft.records:
-                self._history.note(record)
+            return draft.finish
+        confirm = self._recorder.hand_in(draft.records)
+
+        def finish() -> Disposition:
+            confirm()
+            with self._lock:
+                for record in draft.records:
+                    self._history.note(record)
+            return draft.finish()
+
+        return finish

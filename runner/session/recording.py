@@ -14,6 +14,7 @@ from runner.kernel.machine import Deliver
 if TYPE_CHECKING:
     from runner.journal.records import Record
     from runner.kernel.machine import Input, StepResult
+    from runner.session.crew import Confirm
 
 
 class Recorder(Protocol):
@@ -26,12 +27,16 @@ class Recorder(Protocol):
 
     keeps: bool
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Confirm[object]:
         """
-        Write records as one; they are durable when this returns. Called from worker threads.
+        Have records written as one, after those that were handed in before. Called from worker threads.
+
+        Returns:
+            Waits until they are durable. It raises, as this does, when they could not be written; nothing may
+            go on then.
 
         Raises:
-            RunnerError: If they could not be written; nothing may go on then.
+            RunnerError: If they could not be written.
         """
 
 
@@ -42,11 +47,11 @@ class Unrecorded:
 
     keeps = False
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Confirm[object]:
         """
         Forget them.
         """
-        return len(records)
+        return records.__len__
 
 
 def input_record(event: Input) -> Delivery | Wake:

@@ -4,11 +4,10 @@ A session: deliveries in, outcomes out, for one instance.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections import deque
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -29,6 +28,7 @@ from runner.kernel.machine import Deliver, Wake
 from runner.kernel.slice import LogLine
 from runner.kernel.state import Answer
 from runner.session.chronicle import Chronicle, Disposition, OpenGate
+from runner.session.crew import Crew
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
 from runner.session.pending import Pending
@@ -36,10 +36,11 @@ from runner.session.recording import Unrecorded
 from runner.session.recovery import CallHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
+    from runner.session.crew import Confirm
     from runner.session.outcome import Outcome
     from runner.session.ticker import Ticker
 
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
 _RETRY_S: Final = 1
 """
 How long an answer waits for a process that can hold no more instances, unless something else happens.
+"""
+
+_FUEL_PER_S: Final = 2_000_000_000
+"""
+About what a guest burns, to tell how long its next slice will compute. A clock would count how long the last
+one waited for others too.
 """
 
 _NULL: Final = codec.encode(None)
@@ -67,6 +74,14 @@ class _Unwritten(Exception):
     def __init__(self, error: RunnerError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+@contextmanager
+def _told_from_the_guest() -> Iterator[None]:
+    try:
+        yield
+    except RunnerError as error:
+        raise _Unwritten(error) from error
 
 
 class Session:
@@ -91,6 +106,7 @@ class Session:
         clock_ms: What `agent.now` answers.
         answers: What `answers` of the session was from which the machine was frozen: the effects of these
             calls are over.
+        crew: The threads that its slices run on, shared with others; `None` for its own.
     """
 
     def __init__(
@@ -105,6 +121,7 @@ class Session:
         chronicle: Chronicle | None = None,
         clock_ms: Callable[[], int] = wall_clock_ms,
         answers: Iterable[Answer] = (),
+        crew: Crew | None = None,
     ) -> None:
         self.machine = machine
         self._handlers = handlers
@@ -113,6 +130,7 @@ class Session:
         self._on_snapshot = on_snapshot
         self._after_slice = after_slice
         self._clock_ms = clock_ms
+        self._crew = crew or Crew()
         self._chronicle = chronicle or Chronicle(
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
         )
@@ -134,6 +152,9 @@ class Session:
         self._ended_by: RunnerError | None = None
         # Whether an answer had the last turn between deliveries.
         self._woke = False
+        # Wall time and fuel of the last slice.
+        self._slice_ms = 0.0
+        self._slice_fuel = 0
         self.position = 0
 
     async def __aenter__(self) -> Self:
@@ -146,10 +167,12 @@ class Session:
         """
         answered = {answer.call for answer in self.answers}
         calls = [call for call in self.machine.calls if call.number not in answered]
-        begun = await anyio.to_thread.run_sync(self._chronicle.resume, calls)
+        with self._crew.staffed():
+            begun = await self._crew.do(partial(self._chronicle.resume, calls))
         if begun.uncertain:
             raise EffectUncertain(self._chronicle.name, begun.uncertain)
         await self._stack.__aenter__()
+        self._stack.enter_context(self._crew.staffed())
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._effects = Effects(tasks, self._handlers, self._take_answer)
         if self.machine.open_delivery:
@@ -191,8 +214,8 @@ class Session:
         again, as if the process had died here; whoever writes next will be told why.
         """
         if self._ended_by is None and self._chronicle.owes:
-            with anyio.CancelScope(shield=True), contextlib.suppress(RunnerError):
-                await anyio.to_thread.run_sync(self._chronicle.settle_up)
+            with self._crew.staffed(), suppress(RunnerError):
+                await self._crew.do(self._chronicle.settle_up, always=True)
 
     # -- for the owner ------------------------------------------------------------------------
 
@@ -209,7 +232,7 @@ class Session:
         del self._parked[call]
         [parked] = [other for other in self.machine.calls if other.number == call]
         write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
-        self._dispose(await anyio.to_thread.run_sync(write))
+        self._dispose(await self._crew.do(write))
         if self._open is not None:
             # Whoever waited for it was told to ask a person; now it goes on.
             self._open.go_on()
@@ -330,8 +353,7 @@ class Session:
             if self._chronicle.writes_at_once(answer.call):
                 try:
                     # It has happened: whoever leaves or gives up now must not make it uncertain.
-                    with anyio.CancelScope(shield=True):
-                        await anyio.to_thread.run_sync(self._chronicle.receipt, answer)
+                    await self._crew.do(partial(self._chronicle.receipt, answer), always=True)
                 except RunnerError as error:
                     self._end(error)
                     return
@@ -362,14 +384,20 @@ class Session:
                 if not self._effects.running:
                     self._idle.set()
                     self._idle = anyio.Event()
-                with anyio.move_on_after(self._open.patience_s if self._open else math.inf):
-                    await self._news.wait()
+                await self._wait_for_news(self._open.patience_s if self._open else math.inf)
         self._stopped.set()
+
+    async def _wait_for_news(self, patience_s: float) -> None:
+        if patience_s == math.inf:
+            await self._news.wait()
+        else:
+            with anyio.move_on_after(patience_s):
+                await self._news.wait()
 
     async def _abandon(self, pending: Pending, failure: RunnerError) -> None:
         result = self.machine.abandon(failure)
         write = partial(self._chronicle.abandon, pending.number, failure, result, self.machine)
-        await anyio.to_thread.run_sync(write)
+        await self._crew.do(write)
         self._apply(result, Disposition())
 
     def _settle_if_blocked(self) -> None:
@@ -429,10 +457,9 @@ class Session:
 
     async def _step(self, event: Input) -> None:
         pending = self._open
-        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
         try:
-            result, guest_ms, disposition = await anyio.to_thread.run_sync(
-                self._run_slice, event, allowance_ms
+            result, disposition = await self._crew.do(
+                partial(self._run_slice, event, pending), expected_s=self._slice_fuel / _FUEL_PER_S
             )
         except _Unwritten as unwritten:
             raise unwritten.error from unwritten
@@ -445,21 +472,27 @@ class Session:
                 self._inbox.put_back([event.answer])
             raise
         self._woke = pending is None
+        self._slice_fuel = result.fuel
         if pending is not None:
-            pending.guest_ms += guest_ms
+            pending.guest_ms += self._slice_ms
             pending.fuel += result.fuel
         self.position += 1
         self._apply(result, disposition)
 
-    def _run_slice(self, event: Input, allowance_ms: int) -> tuple[StepResult, float, Disposition]:
+    def _run_slice(self, event: Input, pending: Pending | None) -> Confirm[tuple[StepResult, Disposition]]:
+        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
         with self._ticker.guest_runs():
             started_s = time.monotonic()
             result = self.machine.step(event, deadline_ms=allowance_ms)
-            guest_ms = (time.monotonic() - started_s) * 1000
-        try:
-            return result, guest_ms, self._chronicle.slice(event, result, self.machine)
-        except RunnerError as error:
-            raise _Unwritten(error) from error
+            self._slice_ms = (time.monotonic() - started_s) * 1000
+        with _told_from_the_guest():
+            confirm = self._chronicle.slice(event, result, self.machine)
+
+        def finish() -> tuple[StepResult, Disposition]:
+            with _told_from_the_guest():
+                return result, confirm()
+
+        return finish
 
     async def _refused(self, event: Input, error: RunnerError) -> None:
         """
@@ -472,8 +505,7 @@ class Session:
             raise error
         # An answer must not get lost because there is no room for its guest just now.
         self._inbox.put_back([event.answer])
-        with anyio.move_on_after(_RETRY_S):
-            await self._news.wait()
+        await self._wait_for_news(_RETRY_S)
 
     def _apply(self, result: StepResult, disposition: Disposition) -> None:
         for line in result.logs:

@@ -1,5 +1,6 @@
 """
-What all instances of a process share: the engine, its ticker, and the code that was compiled once.
+What all instances of a process share: the engine, its ticker, the threads that slices run on, and the code
+that was compiled once.
 
 Admission and compilation are cached by content: the first sight of a module pays for them, no later run
 does, and agents with the same code share the entries.
@@ -23,6 +24,7 @@ from runner.kernel.engine import CodeUnusable, Engine, EngineSettings, assemble_
 from runner.kernel.program import Program
 from runner.package.agent import AgentPackage, load_agent
 from runner.package.manifest import Manifest
+from runner.session.crew import Crew
 from runner.session.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ class Host:
         self.cache = BlobCache(cache or default_cache_root())
         self.engine = Engine(settings)
         self.ticker = Ticker(self.engine)
+        self.crew = Crew()
 
     def load(
         self, path: Path, *, may_compile: bool = False, progress: Progress | None = None

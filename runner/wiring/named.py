@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import os
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from runner.journal.records import Record, Ruling, Verdict
     from runner.kernel.machine import Machine
     from runner.providers.scripted import ScriptedProvider
+    from runner.session.crew import Confirm
     from runner.session.effects import Handlers
     from runner.wiring.host import Host
     from runner.wiring.options import Options
@@ -114,23 +116,31 @@ class Writer:
         self._lock = threading.Lock()
         memo = life.line.memo
         self._memo_position = memo.position if memo else 0
+        # Handed in and perhaps not durable, in order; and the position up to which all is, and folded.
+        self._open: deque[Sequence[Record]] = deque()
+        self._position = life.journal.position
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Confirm[object]:
         """
-        Write records as one.
-
-        Raises:
-            RunnerError: If they could not be written; nothing may go on then.
+        Have records written as one. See `Recorder.hand_in`.
         """
         with self._lock:
-            return self._append(records)
+            confirm = self._life.journal.hand_in(records)
+            self._open.append(records)
+
+        def finish() -> None:
+            position = confirm()
+            with self._lock:
+                self._fold_to(position)
+
+        return finish
 
     @property
     def since_snapshot(self) -> int:
         """
         Records since the latest snapshot, or the latest attempt at one.
         """
-        return self._life.journal.position - self._memo_position
+        return self._position - self._memo_position
 
     def take_snapshot(self, reason: str) -> None:
         """
@@ -144,10 +154,9 @@ class Writer:
         life = self._life
         with self._lock:
             digest = life.machine.digest()
-            position = life.journal.position
             held = self._written.held.to_wire(self._agent)
             try:
-                row = life.journal.put_snapshot(position, life.machine.freeze(), held, digest)
+                row = life.journal.put_snapshot(self._position, life.machine.freeze(), held, digest)
             except RunnerError as error:
                 # Its kind and no more: what goes wrong on this host is not for a guest to read.
                 tried = Tried(ok=False, size_bytes=0, at_ms=wall_clock_ms(), error=error.kind)
@@ -155,15 +164,22 @@ class Writer:
             else:
                 tried = Tried(ok=True, size_bytes=row.size_bytes, at_ms=wall_clock_ms())
                 self._append([SnapshotTaken(digest=digest, reason=reason), tried])
-            self._memo_position = life.journal.position
+            self._memo_position = self._position
             life.machine.learn_snapshot(LastSnapshot(tried.ok, tried.size_bytes, tried.at_ms, tried.error))
 
-    def _append(self, records: Sequence[Record]) -> int:
-        end = self._life.journal.append(records)
-        first = self._life.journal.position - len(records)
-        for offset, record in enumerate(records):
-            self._written.note(first + offset, record)
-        return end
+    def _append(self, records: Sequence[Record]) -> None:
+        confirm = self._life.journal.hand_in(records)
+        self._open.append(records)
+        self._fold_to(confirm())
+
+    def _fold_to(self, position: int) -> None:
+        """
+        Take in what is durable: whatever was handed in before it is so too.
+        """
+        while self._position < position:
+            for record in self._open.popleft():
+                self._written.note(self._position, record)
+                self._position += 1
 
 
 def give_birth(
@@ -289,6 +305,7 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
         on_snapshot=writer.take_snapshot,
         after_slice=after_slice,
         chronicle=chronicle,
+        crew=host.crew,
     )
     async with session:
         yield session

@@ -59,11 +59,14 @@ class FailsAt:
     def __init__(self, kind: type[Record]) -> None:
         self._kind = kind
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Callable[[], object]:
         """Write, or fail."""
-        if any(isinstance(record, self._kind) for record in records):
-            raise DiskFailed("here", "input/output error")
-        return len(records)
+
+        def confirm() -> None:
+            if any(isinstance(record, self._kind) for record in records):
+                raise DiskFailed("here", "input/output error")
+
+        return confirm
 
 
 @pytest.mark.parametrize("kind", [Slice, Receipt])
@@ -110,10 +113,9 @@ class Remembers:
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def append(self, records: Sequence[Record]) -> int:
+    def hand_in(self, records: Sequence[Record]) -> Callable[[], object]:
         """Keep them."""
-        self.records += records
-        return len(self.records)
+        return lambda: self.records.extend(records)
 
 
 async def _stop_before_the_answer(machine: Machine, ticker: Ticker, recorder: Recorder) -> None:
