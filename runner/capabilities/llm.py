@@ -42,6 +42,13 @@ _MODEL: Final = matching(
     re.compile(r"[A-Za-z0-9_-]{1,64}/[A-Za-z0-9._:/@+-]{1,128}", re.ASCII),
     'a model such as "scripted/default"',
 )
+_PROVIDER: Final = matching(
+    re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII), 'a provider\'s name such as "scripted"'
+)
+_MODEL_THERE: Final = matching(
+    re.compile(r"[A-Za-z0-9._:/@+-]{1,128}", re.ASCII), "a model's name at its provider"
+)
+_DEFAULT_MODEL: Final = "default"
 _NOTHING_USED: Final = Usage(0, 0)
 _UNKNOWN: Final = Usage(None, None)
 
@@ -101,7 +108,12 @@ class Llm:
         """
         Handler by operation.
         """
-        return {"llm.chat": self.chat, "llm.complete": self.complete, "llm.usage": self.used}
+        return {
+            "llm.chat": self.chat,
+            "llm.complete": self.complete,
+            "llm.usage": self.used,
+            "llm.providers": self.listing,
+        }
 
     async def chat(self, request: Value, emit: Emit) -> Value:
         """
@@ -127,6 +139,20 @@ class Llm:
         del emit
         with Fields(request):
             return self.usage.to_wire()
+
+    async def listing(self, request: Value, emit: Emit) -> Value:
+        """
+        The providers whose model of choice is granted; nothing of keys or addresses.
+        """
+        del emit
+        own, _, chosen = self.default_model.partition("/")
+        with Fields(request):
+            models = {name: chosen if name == own else _DEFAULT_MODEL for name in self.providers}
+        return [
+            {"id": name, "name": name, "model": model}
+            for name, model in sorted(models.items())
+            if self.grants.allows_model(f"{name}/{model}")
+        ]
 
     async def _ask(self, operation: str, asked: Asked, emit: Emit) -> tuple[str, ModelAnswer]:
         model = asked.model or self.default_model
@@ -210,15 +236,25 @@ def read_request(value: Value) -> Asked:
         FieldProblem: If it is not of the ABI's shape.
     """
     with Fields(value) as fields:
+        provider = fields.optional("provider", _PROVIDER)
         asked = Asked(
             messages=fields.required("messages", list_of(_message, at_least=1)),
             system=fields.optional("system", text),
-            model=fields.optional("model", _MODEL),
+            model=_model(fields, provider),
             max_tokens=fields.optional("max_tokens", positive),
             stream=fields.optional("stream", flag) or False,
         )
         fields.optional("tools", list_of(_tool))
     return asked
+
+
+def _model(fields: Fields, provider: str | None) -> str | None:
+    """
+    `PROVIDER/MODEL`: written so, or with the provider in a key of its own.
+    """
+    if provider is None:
+        return fields.optional("model", _MODEL)
+    return f"{provider}/{fields.optional('model', _MODEL_THERE) or _DEFAULT_MODEL}"
 
 
 def _message(value: Value, at: str) -> Message:

@@ -210,7 +210,7 @@ IMPORTS: Final[tuple[Entry, ...]] = (
         "llm",
         "chat",
         "Asks the model, runs the tools it calls, and answers with its final text.",
-        "{ messages: [+ message], ? system: tstr, ? model: tstr, ? max_tokens: uint, "
+        "{ messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ? max_tokens: uint, "
         "? tools: [* tstr], ? stream: bool }",
         "{ text: tstr, stop: stop, model: tstr, usage: usage }",
         part="{ text: tstr }",
@@ -219,12 +219,19 @@ IMPORTS: Final[tuple[Entry, ...]] = (
         "llm",
         "complete",
         "Asks the model for one turn; tool calls in it are the guest's to make.",
-        "{ messages: [+ message], ? system: tstr, ? model: tstr, ? max_tokens: uint, "
+        "{ messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ? max_tokens: uint, "
         "? tools: [* tstr], ? stream: bool }",
         "{ content: [* content], stop: stop, model: tstr, usage: usage }",
         part="{ text: tstr }",
     ),
     _call("llm", "usage", "What this instance has used so far.", "{}", "usage"),
+    _call(
+        "llm",
+        "providers",
+        "The providers that this instance may name.",
+        "{}",
+        "[* { id: tstr, name: tstr, ? model: tstr }]",
+    ),
     _call(
         "tool",
         "call",

@@ -234,6 +234,37 @@ def test_a_provider_that_this_host_lacks_is_unsupported() -> None:
     )
 
 
+def test_a_provider_may_be_named_apart_from_its_model() -> None:
+    """
+    Under the same rules as `PROVIDER/MODEL`; without a model, its default.
+    """
+    provider = says("x")
+    agent = Agent(provider)
+    for more, model in (({}, "scripted/default"), ({"model": "a/b"}, "scripted/a/b")):
+        answer = agent.call("llm.chat", {**ASK, "provider": "scripted", **more})
+        assert answer.status is Status.OK
+        assert isinstance(answer.payload, dict)
+        assert answer.payload["model"] == model
+    assert agent.call("llm.chat", {**ASK, "provider": "other"}).payload == {
+        "kind": "denied",
+        "message": "model other/default is not granted; add --allow llm:other/default",
+    }
+    assert agent.call("llm.chat", {**ASK, "provider": "no/slash"}).status is Status.INVALID
+
+
+def test_an_agent_sees_the_providers_that_it_may_ask() -> None:
+    """
+    And no others.
+    """
+    both = (says("x"), Recording(name="other"))
+    own = {"id": "scripted", "name": "scripted", "model": "default"}
+    assert Agent(*both).call("llm.providers", {}) == CallResult(Status.OK, [own])
+    assert Agent(*both, grants=Grants.parse(allow=["llm"])).call("llm.providers", {}) == CallResult(
+        Status.OK, [{"id": "other", "name": "other", "model": "default"}, own]
+    )
+    assert Agent(*both, grants=Grants.parse(deny=["llm.chat"])).call("llm.providers", {}).payload == []
+
+
 def test_a_provider_that_fails_is_an_answer() -> None:
     """
     What came before is part of no answer, though it may have been streamed.

@@ -13,7 +13,7 @@ from runner.kernel import abi
 from runner.policy.grants import Binding, Decision, Grants
 
 OWN = {entry.operation for entry in abi.IMPORTS if entry.capability == "agent"}
-LLM = {"llm.chat", "llm.complete", "llm.usage"}
+LLM = {"llm.chat", "llm.complete", "llm.providers", "llm.usage"}
 
 _RULES = st.lists(
     st.sampled_from(
@@ -202,7 +202,7 @@ def test_what_a_manifest_does_not_use_is_bound_to_a_refusal() -> None:
     assert binding.granted == OWN | {"llm.chat"} | {
         name for name in abi.OPERATIONS if name.startswith("memory.")
     }
-    assert binding.denied == {"llm.complete", "llm.usage", "tool.call", "tool.list"}
+    assert binding.denied == {"llm.complete", "llm.providers", "llm.usage", "tool.call", "tool.list"}
 
 
 def test_what_a_manifest_uses_must_be_granted() -> None:

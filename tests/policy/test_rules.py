@@ -14,7 +14,7 @@ HINT = (
     "accepted: llm, llm.chat, llm:PROVIDER/MODEL, tool, tool:NAME, memory, memory:r, memory:rw, "
     "memory.read, '*'; a star stands for anything, as in llm:scripted/*"
 )
-LLM = {"llm.chat", "llm.complete", "llm.usage"}
+LLM = {"llm.chat", "llm.complete", "llm.providers", "llm.usage"}
 MEMORY = {"memory.save", "memory.read", "memory.list", "memory.search", "memory.forget"}
 TOOL = {"tool.call", "tool.list"}
 

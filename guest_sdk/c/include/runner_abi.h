@@ -90,8 +90,8 @@ void agent_wake(int32_t call, int32_t status, uint32_t size);
 /* Imports. */
 
 /* Asks the model, runs the tools it calls, and answers with its final text.
-     request: { messages: [+ message], ? system: tstr, ? model: tstr, ? max_tokens: uint, ? tools:
-       [* tstr], ? stream: bool }
+     request: { messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ?
+       max_tokens: uint, ? tools: [* tstr], ? stream: bool }
      answer: { text: tstr, stop: stop, model: tstr, usage: usage }
      part: { text: tstr }
      returns: call number, 1 or more
@@ -101,8 +101,8 @@ RUNNER_IMPORT(llm, chat)
 int32_t runner_llm_chat(const void *ptr, uint32_t len);
 
 /* Asks the model for one turn; tool calls in it are the guest's to make.
-     request: { messages: [+ message], ? system: tstr, ? model: tstr, ? max_tokens: uint, ? tools:
-       [* tstr], ? stream: bool }
+     request: { messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ?
+       max_tokens: uint, ? tools: [* tstr], ? stream: bool }
      answer: { content: [* content], stop: stop, model: tstr, usage: usage }
      part: { text: tstr }
      returns: call number, 1 or more
@@ -119,6 +119,15 @@ int32_t runner_llm_complete(const void *ptr, uint32_t len);
      wakes: OK, INVALID, DENIED, LIMIT, UNSUPPORTED, FAILED */
 RUNNER_IMPORT(llm, usage)
 int32_t runner_llm_usage(const void *ptr, uint32_t len);
+
+/* The providers that this instance may name.
+     request: {}
+     answer: [* { id: tstr, name: tstr, ? model: tstr }]
+     returns: call number, 1 or more
+     status: FAULT, INVALID, DENIED, LIMIT, UNSUPPORTED
+     wakes: OK, INVALID, DENIED, LIMIT, UNSUPPORTED, FAILED */
+RUNNER_IMPORT(llm, providers)
+int32_t runner_llm_providers(const void *ptr, uint32_t len);
 
 /* Calls one tool by name.
      request: { name: tstr, ? arguments: { * tstr => any } }
