@@ -39,6 +39,11 @@ Answers a request with the payload of an `OK`, or raises `Refusal`, `FieldProble
 `ProviderError`.
 """
 
+KeyedHandler: TypeAlias = Callable[[Value, Emit, str], Awaitable[Value]]
+"""
+A handler that is told the identity of its attempt, to pass on to what it reaches. May raise `OutcomeUnknown`.
+"""
+
 ERROR_KINDS: Final[Mapping[Status, str]] = {
     Status.INVALID: "invalid",
     Status.DENIED: "denied",
@@ -59,12 +64,20 @@ class Refusal(Exception):
     Args:
         status: One of `ERROR_KINDS`.
         message: One sentence for the guest's author.
+        kind: A closer word than the status's own, or `None`.
     """
 
-    def __init__(self, status: Status, message: str) -> None:
+    def __init__(self, status: Status, message: str, *, kind: str | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.kind = kind
+
+
+class OutcomeUnknown(Exception):
+    """
+    Raised by a handler that gave an effect up of which nobody knows whether it happened.
+    """
 
 
 class Handlers:
@@ -73,10 +86,12 @@ class Handlers:
 
     Args:
         table: Handler by operation, such as `llm.chat`.
+        keyed: Those that are told which attempt they make, by operation.
     """
 
-    def __init__(self, table: Mapping[str, Handler]) -> None:
-        self._table = dict(table)
+    def __init__(self, table: Mapping[str, Handler], keyed: Mapping[str, KeyedHandler] | None = None) -> None:
+        self._table: dict[str, KeyedHandler] = {name: _unkeyed(handler) for name, handler in table.items()}
+        self._table.update(keyed or {})
 
     @property
     def operations(self) -> frozenset[str]:
@@ -95,16 +110,18 @@ class Handlers:
             operation: Such as `llm.chat`.
             request: The decoded request.
             emit: Takes the parts of a streamed answer, in order, before this returns.
-            execution: Identity of this attempt. No handler here reaches anything that could use it.
+            execution: Identity of this attempt, for handlers that pass it on.
+
+        Raises:
+            OutcomeUnknown: If nobody knows whether the effect happened.
         """
-        del execution
         handler = self._table.get(operation)
         if handler is None:
             return refused(Status.UNSUPPORTED, f"this host does not offer {operation}")
         try:
-            return CallResult(Status.OK, await handler(request, emit))
+            return CallResult(Status.OK, await handler(request, emit, execution))
         except Refusal as refusal:
-            return refused(refusal.status, refusal.message)
+            return refused(refusal.status, refusal.message, refusal.kind)
         except FieldProblem as problem:
             where = "" if problem.key else "request: "
             return refused(Status.INVALID, f"{where}{problem}")
@@ -114,8 +131,17 @@ class Handlers:
             return refused(Status.FAILED, error.message)
 
 
-def refused(status: Status, message: str) -> CallResult:
+def refused(status: Status, message: str, kind: str | None = None) -> CallResult:
     """
     The result that says no; the message is cut to a few hundred characters.
     """
-    return CallResult(status, {"kind": ERROR_KINDS[status], "message": message[:_MAX_MESSAGE_CHARACTERS]})
+    word = kind or ERROR_KINDS[status]
+    return CallResult(status, {"kind": word, "message": message[:_MAX_MESSAGE_CHARACTERS]})
+
+
+def _unkeyed(handler: Handler) -> KeyedHandler:
+    async def handle(request: Value, emit: Emit, execution: str) -> Value:
+        del execution
+        return await handler(request, emit)
+
+    return handle

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.capabilities import timers, tool
+from runner.capabilities import timers
 from runner.capabilities.base import Handlers
 from runner.capabilities.llm import Llm
 from runner.capabilities.memory import Memory
+from runner.capabilities.tool import Tools
 from runner.capabilities.usage import UsageMeter
 from runner.memory.notes import NoteStore
 from runner.policy.grants import Grants
 from runner.providers.base import Provider
+from runner.tools.registry import ToolRegistry
 
 
 def standard_handlers(
@@ -23,6 +25,7 @@ def standard_handlers(
     grants: Grants,
     notes: NoteStore,
     usage: UsageMeter,
+    tools: ToolRegistry | None = None,
 ) -> Handlers:
     """
     A handler for every operation of the ABI that makes a call.
@@ -33,6 +36,9 @@ def standard_handlers(
         grants: What the agent may ask.
         notes: The instance's notes.
         usage: The instance's totals.
+        tools: The tools of this run, open for the length of it; `None` for none.
     """
+    granted = Tools(tools or ToolRegistry(), grants)
     llm = Llm(providers=providers, default_model=default_model, grants=grants, usage=usage)
-    return Handlers({**llm.handlers(), **Memory(notes).handlers(), **tool.handlers(), **timers.handlers()})
+    table = {**llm.handlers(), **Memory(notes).handlers(), **granted.handlers(), **timers.handlers()}
+    return Handlers(table, granted.keyed_handlers())

@@ -44,9 +44,9 @@ class Gate(Protocol):
         Rule on one call. Not asked again once its answer is written.
         """
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """
-        What may be done when an effect of this operation was started and never reported.
+        What may be done when the effect of a call was started and never reported.
         """
 
 
@@ -62,11 +62,11 @@ class OpenGate:
         del call
         return Ruling("allow", "granted")
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """
         Take each as one that may be made again: nobody keeps a receipt.
         """
-        del operation
+        del call
         return "idempotent"
 
 
@@ -263,7 +263,7 @@ class Chronicle:
 
     def _start(self, call: Call, draft: _Draft) -> None:
         number = call.number
-        effect = self._gate.effect(call.operation)
+        effect = self._gate.effect(call)
         key = f"{self._name}-{number}-{self._history.attempts(number) + 1}"
         self._keys[number], self._effects[number] = key, effect
         draft.records.append(Start(call=number, execution=key, effect=effect))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from runner import codec
+from runner.capabilities.base import OutcomeUnknown
 from runner.kernel.abi import Status
 from runner.kernel.state import Answer
 
@@ -43,6 +44,9 @@ class Handlers(Protocol):
             request: The guest's request, decoded.
             emit: Hands over one part of a streamed answer.
             execution: Identity of this attempt: the same for no other.
+
+        Raises:
+            OutcomeUnknown: If it was given up and nobody knows whether it happened.
         """
 
 
@@ -55,6 +59,7 @@ class Effects:
         handlers: What they do.
         deliver_answer: Takes each answer. Between the end of an effect and this there is no point at which
             anything else could run, so an effect that has happened always has its answer there.
+        leave_unknown: Takes the number of each call of which nobody knows whether it happened, and why.
     """
 
     def __init__(
@@ -62,10 +67,12 @@ class Effects:
         tasks: TaskGroup,
         handlers: Handlers,
         deliver_answer: Callable[[Answer], Awaitable[None]],
+        leave_unknown: Callable[[int, str], Awaitable[None]],
     ) -> None:
         self._tasks = tasks
         self._handlers = handlers
         self._deliver = deliver_answer
+        self._leave_unknown = leave_unknown
         self._scopes: dict[int, anyio.CancelScope] = {}
 
     def start(self, executions: Iterable[Execution]) -> None:
@@ -97,8 +104,13 @@ class Effects:
             await self._deliver(Answer(call.number, Status.PART, codec.encode(part)))
 
         with scope:
-            result = await self._handlers.handle(
-                call.operation, codec.decode(call.request), emit, execution=key
-            )
+            try:
+                result = await self._handlers.handle(
+                    call.operation, codec.decode(call.request), emit, execution=key
+                )
+            except OutcomeUnknown as unknown:
+                self._scopes.pop(call.number, None)
+                await self._leave_unknown(call.number, str(unknown))
+                return
             await self._deliver(Answer(call.number, result.status, codec.encode(result.payload)))
             self._scopes.pop(call.number, None)

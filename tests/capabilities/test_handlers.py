@@ -129,7 +129,8 @@ def test_there_are_no_tools() -> None:
     assert call(standard(), "tool.list", {}) == CallResult(Status.OK, [])
     for request in ({"name": "shell"}, {"name": "shell", "arguments": {"x": 1}}):
         assert call(standard(), "tool.call", request) == CallResult(
-            Status.NOT_FOUND, {"kind": "not_found", "message": "no tool named 'shell' is granted"}
+            Status.DENIED,
+            {"kind": "denied", "message": "tool 'shell' is not granted; add --allow tool:shell"},
         )
 
 

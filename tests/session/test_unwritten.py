@@ -39,9 +39,9 @@ class Allows:
         del call
         return Ruling("allow", "granted")
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """Nothing may be repeated, so receipts are written at once."""
-        del operation
+        del call
         return "effectful"
 
 
