@@ -165,7 +165,8 @@ class _Reader:
             ]
             return {"path": None, "entries": entries, "truncated": False}
         place = self._roots.find(asked.path)
-        found, is_cut = [], False
+        found: list[dict[str, Any]] = []
+        is_cut = False
         for entry in _walk(place, deeper=asked.recursive):
             if len(found) == MAX_ENTRIES:
                 is_cut = True
