@@ -30,6 +30,7 @@ from runner.kernel.state import Answer
 from runner.session.chronicle import Chronicle, Disposition, OpenGate
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
+from runner.session.inside import Inside
 from runner.session.pending import Pending
 from runner.session.recording import Unrecorded
 from runner.session.recovery import CallHistory, refusal
@@ -152,7 +153,14 @@ class Session:
             raise EffectUncertain(self._chronicle.name, begun.uncertain)
         await self._stack.__aenter__()
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._effects = Effects(tasks, self._handlers, self._take_answer, self._leave_unknown)
+        self._effects = Effects(
+            tasks,
+            self._handlers,
+            self._take_answer,
+            self._leave_unknown,
+            self._park,
+            lambda execution: Inside(self._chronicle, execution, self._end),
+        )
         if self.machine.open_delivery:
             self._open = self._carried = self._pending(
                 self.machine.open_delivery, DeliveryKind.MESSAGE, b"", None
@@ -321,11 +329,15 @@ class Session:
         An effect that may not be repeated leaves its start without a receipt, for a person to rule on. Where
         nothing is written down nobody could, so the guest is told.
         """
-        if self._chronicle.writes_at_once(call):
+        if self._chronicle.writes_at_once(call) or self._chronicle.leaves_doubt(call):
             self._unknown[call] = None
             self._tell_news()
             return
         await self._take_answer(refusal(call, Status.FAILED, "timeout", problem))
+
+    def _park(self, call: int) -> None:
+        self._parked[call] = None
+        self._tell_news()
 
     async def _take_answer(self, answer: Answer) -> None:
         if answer.status != Status.PART:
