@@ -32,6 +32,8 @@ Every error that `runner` raises on purpose.
     │  └─ DiskFailed           the disk is full or broken
     ├─ EffectError             the outside failed                                upstream        8
     │  └─ ProviderError        a model provider failed
+    │     ├─ ContextOverflow    the conversation is longer than the model can read
+    │     └─ RequestUnsupported the model can't be asked that; nothing was sent
     ├─ NeedsDecision           waits for a person; not a failure                 needs_decision  6
     │  ├─ ApprovalPending      a call was neither allowed nor denied yet
     │  └─ EffectUncertain      an effect started, and nobody knows whether it happened
@@ -572,6 +574,34 @@ class ProviderError(EffectError):
         self.status = status
         self.retryable = retryable
         self.retry_after_ms = retry_after_ms
+
+
+class ContextOverflow(ProviderError):
+    """
+    Raised when a conversation is longer than the model can read; a shorter one may be answered.
+
+    Args:
+        provider: Name of the provider.
+        status: Its HTTP status, when there was one.
+    """
+
+    def __init__(self, provider: str, *, status: int | None = None) -> None:
+        super().__init__(provider, "the conversation is longer than the model can read", status=status)
+
+
+class RequestUnsupported(ProviderError):
+    """
+    Raised when a provider can't be asked what a request asks; nothing was sent.
+
+    Args:
+        provider: Name of the provider.
+        feature: What it has not, such as `effort minimal`.
+    """
+
+    def __init__(self, provider: str, feature: str) -> None:
+        super().__init__(provider, f"has no {feature}")
+        self.feature = feature
+        self.details["feature"] = feature
 
 
 class NeedsDecision(RunnerError):

@@ -25,10 +25,13 @@ from runner.providers.base import (
     Message,
     ModelRequest,
     Provider,
+    Reasoning,
+    Retry,
     Stop,
     StopReason,
     StreamEvent,
     TextDelta,
+    ToolCall,
     Usage,
 )
 from runner.units import MIB
@@ -219,6 +222,10 @@ class _Turn:
                 self.usage = event
             case Stop():
                 self.stop = event.reason
+            case ToolCall():
+                raise ProviderError(self.provider, "called a tool that it was not offered")
+            case Reasoning() | Retry():
+                pass
             case _:
                 assert_never(event)
 
