@@ -42,6 +42,7 @@ VERBS: Final[dict[str, str]] = {
     "rm": "Remove named instances, with their journals and snapshots, for good.",
     "gc": "Remove old snapshots of named instances, and what nothing refers to any more.",
     "check": "Check that AGENT would be let in with these grants, without running it.",
+    "tools": "List the tools that an agent would have with these flags.",
     "crashtest": "Kill AGENT's process at every boundary of its life, go on, and compare with a life that "
     "was left alone.",
     "build": "Build the agent in DIR into one .wasm file: code, manifest and image.",

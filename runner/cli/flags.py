@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runner.cli.shell import Shell, Wiring
     from runner.wiring.options import Options
 
-_INPUT, _GRANTS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Limits", "Model", "State"
+_INPUT, _GRANTS, _TOOLS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Tools", "Limits", "Model", "State"
 
 OWN_FLAGS: Final = {"memory_bytes": "--max-memory", "fuel": "--max-fuel", "timeout_ms": "--timeout"}
 """
@@ -77,6 +77,61 @@ def grant_flags(function: Any) -> Any:
             metavar="CAP[:SELECTOR]",
             section=_GRANTS,
             help="Refuse it; wins over --allow. Repeatable.",
+        ),
+    )
+
+
+def tool_flags(function: Any) -> Any:
+    """
+    Which tools there are; --allow says which of them an agent may use.
+    """
+    return _apply(
+        function,
+        flag(
+            "--root",
+            multiple=True,
+            type=PATH,
+            metavar="DIR",
+            section=_TOOLS,
+            help="Directory whose files tools may read. Repeatable.",
+        ),
+        flag(
+            "--allow-write",
+            multiple=True,
+            type=PATH,
+            metavar="DIR",
+            section=_TOOLS,
+            help="Directory whose files tools may write; reading them takes --root. Repeatable.",
+        ),
+        flag(
+            "--http-host",
+            multiple=True,
+            metavar="HOST[:PORT]",
+            section=_TOOLS,
+            help="Host that tools may ask, as in example.com, *.example.com or 127.0.0.1:8080; addresses of "
+            "private networks only where one is named. Repeatable.",
+        ),
+        flag(
+            "--allow-command",
+            multiple=True,
+            metavar="PROGRAM",
+            section=_TOOLS,
+            help="Program that tools may run, outside of any sandbox: it can do what you can. Repeatable.",
+        ),
+        flag(
+            "--tools",
+            multiple=True,
+            type=FILE,
+            metavar="FILE",
+            section=_TOOLS,
+            help="Tools that are HTTP requests, as a manifest declares them. Repeatable.",
+        ),
+        flag(
+            "--mcp-config",
+            type=FILE,
+            metavar="FILE",
+            section=_TOOLS,
+            help="MCP servers whose tools there are: a file with mcpServers.",
         ),
     )
 

@@ -97,6 +97,11 @@ class Wiring(Protocol):
         Make a named instance that begins at a snapshot.
         """
 
+    def list_tools(self, options: choices.Options) -> list[dict[str, Any]]:
+        """
+        The tools that an agent would have.
+        """
+
     def list_instances(self, state: Path | None = None) -> list[dict[str, Any]]:
         """
         Every named instance.

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         replay,
         verify,
     )
+    from runner.wiring.tools import list_tools
 
 __all__ = [
     "Options",
@@ -54,6 +55,7 @@ __all__ = [
     "is_instance",
     "journal_rows",
     "list_instances",
+    "list_tools",
     "new_agent",
     "remove_named",
     "replay",
@@ -85,6 +87,7 @@ _HOMES: Final = {
     "is_instance": "past",
     "journal_rows": "past",
     "list_instances": "lives",
+    "list_tools": "tools",
     "new_agent": "making",
     "remove_named": "lives",
     "replay": "past",

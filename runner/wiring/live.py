@@ -35,6 +35,7 @@ from runner.wiring.options import Options, Report
 from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.stopwatch import Stopwatch
 from runner.wiring.thaw import SEED_BYTES, check_snapshot, describe_restore, recall_agent, thaw
+from runner.wiring.tools import registry_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from runner.capabilities.base import Handlers
     from runner.codec import Value
     from runner.session.outcome import Outcome
+    from runner.tools.registry import ToolRegistry
     from runner.wiring.held import HostPart
 
 _Event = tuple[DeliveryKind, "Value"]
@@ -168,10 +170,17 @@ class _Live:
         """
         Finish what is open, then deliver one after the other until one fails, and report.
         """
+        async with registry_of(self._options, os.urandom(SEED_BYTES)) as tools:
+            await self._serve(deliveries, tools)
+        # Outside: what is raised inside a task group comes out as a group.
+        self._clock.lap("serve")
+        return self._report()
+
+    async def _serve(self, deliveries: Iterable[_Event], tools: ToolRegistry) -> None:
         kept = False
         self._session = session = Session(
             self._machine,
-            self._handlers(),
+            self._handlers(tools),
             self._host.ticker,
             on_log=self._options.on_log,
             on_snapshot=self._keep if self._options.snapshot else None,
@@ -197,9 +206,6 @@ class _Live:
         finally:
             if not kept:
                 self._keep("")
-        # Outside: what is raised inside a task group comes out as a group.
-        self._clock.lap("serve")
-        return self._report()
 
     async def _deliver(self, session: Session, deliveries: Iterable[_Event]) -> None:
         deadline_ms = self._options.deadline_ms
@@ -216,13 +222,14 @@ class _Live:
             if self._reported is None or kind is DeliveryKind.MESSAGE:
                 self._reported = outcome
 
-    def _handlers(self) -> Handlers:
+    def _handlers(self, tools: ToolRegistry) -> Handlers:
         return standard_handlers(
             providers=self._held.providers,
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
             usage=self._held.usage,
+            tools=tools,
         )
 
     def _keep(self, reason: str) -> None:

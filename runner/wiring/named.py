@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from runner.journal import Journal
     from runner.journal.records import Record, Ruling, Verdict
+    from runner.policy.gate import ToolEffect
     from runner.providers.scripted import ScriptedProvider
     from runner.session.effects import Handlers
     from runner.wiring.host import Host
@@ -221,9 +222,22 @@ def _bring_up(state: StateDirectory, host: Host, journal: Journal, provider: Scr
 
 
 @asynccontextmanager
-async def session_of(life: Life, host: Host, options: Options, handlers: Handlers) -> AsyncIterator[Session]:
+async def session_of(
+    life: Life,
+    host: Host,
+    options: Options,
+    handlers: Handlers,
+    tool_effect: ToolEffect | None = None,
+) -> AsyncIterator[Session]:
     """
     Go on with an instance: its effects are made, its answers fed, all of it written down first.
+
+    Args:
+        life: Open for writing.
+        host: What runs it.
+        options: Choices for this command.
+        handlers: What its calls do.
+        tool_effect: The effect class of a tool's call; `None` takes each at its worst.
 
     Raises:
         EffectUncertain: If a person has to say first whether something happened.
@@ -231,7 +245,7 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
     writer = Writer(life)
     chronicle = Chronicle(
         writer,
-        Gate(life.prepared.grants, life.line.born.ask),
+        Gate(life.prepared.grants, life.line.born.ask, tool_effect),
         life.fold.history,
         name=life.name,
         clock_ms=wall_clock_ms,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from runner.codec import Value
     from runner.kernel.slice import LogLine
+    from runner.tools.base import Tool
 
 
 Checkpoint: TypeAlias = Literal["asked", "always"] | int
@@ -52,6 +53,13 @@ class Options:
         state: Where named instances live; `None` for the user's state directory.
         max_state_bytes: The most that its database may have, or `None`.
         stopping: Of a named instance: whether an interrupt is to stop it and not to end its delivery.
+        root: Directories whose files tools may read.
+        allow_write: Directories whose files tools may write.
+        http_host: Hosts that tools may ask, as `HOST[:PORT]`.
+        allow_command: Programs that tools may run.
+        tools: Manifests of tools that are HTTP requests.
+        mcp_config: File that names MCP servers, or `None`.
+        own_tools: Tools of whoever uses this as a library.
     """
 
     allow: tuple[str, ...] = ()
@@ -69,6 +77,13 @@ class Options:
     state: Path | None = None
     max_state_bytes: int | None = None
     stopping: Callable[[], bool] = _never
+    root: tuple[Path, ...] = ()
+    allow_write: tuple[Path, ...] = ()
+    http_host: tuple[str, ...] = ()
+    allow_command: tuple[str, ...] = ()
+    tools: tuple[Path, ...] = ()
+    mcp_config: Path | None = None
+    own_tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from runner.kernel.abi import DeliveryKind
 from runner.wiring.models import model_of
 from runner.wiring.named import session_of, stop
 from runner.wiring.options import Options, Report
+from runner.wiring.tools import registry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from runner.codec import Value
     from runner.session.outcome import Outcome
     from runner.session.session import Session
+    from runner.tools.registry import ToolRegistry
     from runner.wiring.host import Host
     from runner.wiring.named import Life
     from runner.wiring.stopwatch import Stopwatch
@@ -81,7 +83,11 @@ class Serving:
             Interrupted: If the instance was stopped; what was open stays open.
         """
         with anyio.CancelScope() as scope:
-            async with self._session() as session, anyio.create_task_group() as watchers:
+            async with (
+                registry_of(self._options, self._identity()) as tools,
+                self._session(tools) as session,
+                anyio.create_task_group() as watchers,
+            ):
                 await watchers.start(self._heed_signals, session, scope)
                 async for kind, outcome in self._deliveries(session, value):
                     self.outcomes.append(outcome)
@@ -97,7 +103,10 @@ class Serving:
         self._clock.lap("serve")
         return self._report()
 
-    def _session(self) -> AbstractAsyncContextManager[Session]:
+    def _identity(self) -> bytes:
+        return self._life.line.born.entropy + self._life.name.encode()
+
+    def _session(self, tools: ToolRegistry) -> AbstractAsyncContextManager[Session]:
         held = self._life.held
         handlers = standard_handlers(
             providers=held.providers,
@@ -105,8 +114,9 @@ class Serving:
             grants=self._life.prepared.grants,
             notes=held.notes,
             usage=held.usage,
+            tools=tools,
         )
-        return session_of(self._life, self._host, self._options, handlers)
+        return session_of(self._life, self._host, self._options, handlers, tools.effect_of)
 
     async def _deliveries(
         self, session: Session, value: Value

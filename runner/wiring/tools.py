@@ -1,0 +1,100 @@
+"""
+Which tools there are, by what the operator named on the command line.
+
+What no flag speaks of is not built, and its libraries are not loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from runner.kernel.abi import LogLevel
+from runner.kernel.slice import LogLine
+from runner.policy.grants import Grants
+from runner.session.session import wall_clock_ms
+from runner.tools.clock import clock_tool
+from runner.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from runner.tools.base import Tool
+    from runner.tools.registry import Source
+    from runner.wiring.options import Options
+
+
+def registry_of(options: Options, identity: bytes) -> ToolRegistry:
+    """
+    The tools that the options make available; whether an agent may use them is for its grants to say.
+
+    Args:
+        options: Choices for this command.
+        identity: What makes this instance unlike any other, for idempotency keys.
+
+    Raises:
+        UsageError: If a flag names what is not there, or two tools have one name.
+    """
+    tools: list[Tool] = [clock_tool(wall_clock_ms), *options.own_tools]
+    sources: list[Source] = []
+    if options.root or options.allow_write or options.allow_command:
+        _add_local(options, tools, sources)
+    if options.http_host:
+        from runner.tools.hosts import HostGrants  # noqa: PLC0415 - only with a flag
+        from runner.tools.web import web_tools  # noqa: PLC0415 - likewise
+
+        tools += web_tools(HostGrants(options.http_host))
+    return ToolRegistry(tools, sources, identity=identity)
+
+
+def _add_local(options: Options, tools: list[Tool], sources: list[Source]) -> None:
+    from runner.tools.reading import read_tools  # noqa: PLC0415 - only with a flag
+    from runner.tools.rooted import Roots  # noqa: PLC0415 - likewise
+    from runner.tools.writing import write_tools  # noqa: PLC0415 - likewise
+
+    read, written = Roots(options.root), Roots(options.allow_write)
+    sources += [read.source, written.source]
+    if read:
+        tools += read_tools(read)
+    if written:
+        tools += write_tools(written, read)
+    if options.allow_command:
+        from runner.tools.commands import Commands  # noqa: PLC0415 - likewise
+
+        commands = Commands(options.allow_command, written, read)
+        tools.append(commands.tool())
+        sources.append(commands.source)
+
+
+def list_tools(options: Options) -> list[dict[str, Any]]:
+    """
+    What an agent would have under these options: `name`, `effect`, `timeout_ms`, `source`, `granted`,
+    `description` and `input_schema`, row by row; servers are started for it, and ended.
+
+    Raises:
+        RunnerError: If a flag names what is not there.
+    """
+    grants = Grants.parse(options.allow, options.deny)
+
+    async def look() -> tuple[Tool, ...]:
+        async with registry_of(options, b"") as registry:
+            return registry.tools
+
+    return [
+        {
+            "name": tool.name,
+            "effect": tool.effect,
+            "timeout_ms": tool.timeout_ms,
+            "source": tool.source,
+            "granted": grants.decide_tool(tool.name).allowed,
+            "description": tool.description,
+            "input_schema": dict(tool.input_schema),
+        }
+        for tool in anyio.run(look)
+    ]
+
+
+def warn(options: Options, message: str) -> None:
+    """
+    Tell the operator what is not as it was asked for; the run goes on.
+    """
+    options.on_log(LogLine(LogLevel.WARNING, message))
