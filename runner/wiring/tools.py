@@ -6,10 +6,13 @@ What no flag speaks of is not built, and its libraries are not loaded.
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import util
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from runner.errors import UsageError
 from runner.kernel.abi import LogLevel
 from runner.kernel.slice import LogLine
 from runner.policy.grants import Grants
@@ -18,6 +21,8 @@ from runner.tools.clock import clock_tool
 from runner.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runner.tools.base import Tool
     from runner.tools.registry import Source
     from runner.wiring.options import Options
@@ -43,7 +48,20 @@ def registry_of(options: Options, identity: bytes) -> ToolRegistry:
         from runner.tools.web import web_tools  # noqa: PLC0415 - likewise
 
         tools += web_tools(HostGrants(options.http_host))
+    if options.mcp_config is not None:
+        sources.append(_servers(options, options.mcp_config))
     return ToolRegistry(tools, sources, identity=identity)
+
+
+def _servers(options: Options, path: Path) -> Source:
+    from runner.tools.mcp_client import McpServers  # noqa: PLC0415 - only with a flag
+    from runner.tools.mcp_config import read_config  # noqa: PLC0415 - likewise
+
+    servers = read_config(path)
+    if servers and util.find_spec("mcp") is None:
+        msg = f"{path}: MCP servers need a package that is not installed"
+        raise UsageError(msg, hint="pip install 'wasm-agent-runner[mcp]'")
+    return McpServers(servers, partial(warn, options)).source
 
 
 def _add_local(options: Options, tools: list[Tool], sources: list[Source]) -> None:
