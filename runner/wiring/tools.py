@@ -48,6 +48,11 @@ def registry_of(options: Options, identity: bytes) -> ToolRegistry:
         from runner.tools.web import web_tools  # noqa: PLC0415 - likewise
 
         tools += web_tools(HostGrants(options.http_host))
+    if options.tools:
+        from runner.tools.manifest import manifest_tools  # noqa: PLC0415 - only with a flag
+
+        for path in options.tools:
+            tools += manifest_tools(path)
     if options.mcp_config is not None:
         sources.append(_servers(options, options.mcp_config))
     return ToolRegistry(tools, sources, identity=identity)
