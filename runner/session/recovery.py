@@ -29,7 +29,7 @@ was written is never made again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, assert_never
+from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
 from runner import codec
 from runner.journal.records import Decision, Receipt, Resolution, Slice, Start
@@ -97,7 +97,7 @@ def inner_execution(attempt: str, part: str) -> str:
     return f"{attempt}{_INSIDE}{part}"
 
 
-def is_step(record: Record) -> TypeGuard[Start | Receipt]:
+def is_step(record: Record) -> bool:
     """
     Whether a record is of the inside of a call.
     """
@@ -136,8 +136,8 @@ class CallHistory:
         call = record.call
         if is_step(record):
             self._inside.setdefault(call, []).append(record)
-            if self._is_over(call):
-                # A step that ended when the call was given up changes nothing about that.
+            if self._is_settled(call):
+                # A step that ended after the call was given up, or while a person is asked, changes nothing.
                 return
         elif call in self._inside and isinstance(record, Decision | Resolution):
             if isinstance(record, Decision) and record.verdict == "ask":
@@ -146,8 +146,10 @@ class CallHistory:
             self._inside[call].append(record)
         self._last[call] = record
 
-    def _is_over(self, call: int) -> bool:
+    def _is_settled(self, call: int) -> bool:
         last = self._last.get(call)
+        if isinstance(last, Decision):
+            return last.verdict == "ask"
         return isinstance(last, Receipt) and not is_step(last)
 
     def inside(self, call: int) -> tuple[Decision | Start | Receipt | Resolution, ...]:

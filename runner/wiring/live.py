@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import TASK_STATUS_IGNORED
 
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.digest import digest, show
 from runner.errors import EffectError, RunnerError, UsageError
@@ -228,7 +229,7 @@ class _Live:
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
-            usage=self._held.usage,
+            purse=Purse(usage=self._held.usage),
             tools=tools,
         )
 

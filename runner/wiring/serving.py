@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import TASK_STATUS_IGNORED
 
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.digest import show
 from runner.errors import Interrupted
@@ -113,7 +114,7 @@ class Serving:
             default_model=model_of(self._options),
             grants=self._life.prepared.grants,
             notes=held.notes,
-            usage=held.usage,
+            purse=Purse(usage=held.usage),
             tools=tools,
         )
         return session_of(self._life, self._host, self._options, handlers, tools.effect_of)

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from runner import codec
+from runner.capabilities.asking import Purse
 from runner.capabilities.base import CallResult, Handlers, refused
 from runner.capabilities.standard import standard_handlers
 from runner.capabilities.usage import UsageMeter
@@ -31,7 +32,7 @@ def standard() -> Handlers:
         default_model=SCRIPTED_MODEL,
         grants=Grants(),
         notes=InMemoryNotes(),
-        usage=UsageMeter(),
+        purse=Purse(usage=UsageMeter()),
     )
 
 
