@@ -36,6 +36,7 @@ MAX_FOUND_LINES: Final = 500
 MAX_GREP_FILE_BYTES: Final = 2_000_000
 
 _MAX_HASHED_BYTES: Final = 64 * MIB
+_REVISION_CHARACTERS: Final = 16
 _MAX_GREP_BYTES: Final = 256 * MIB
 _MAX_SEEN: Final = 50_000
 _MAX_DEPTH: Final = 32
@@ -96,7 +97,21 @@ def revision_of(data: bytes) -> str:
     """
     What tells one content of a file from another.
     """
-    return hashlib.sha256(data).hexdigest()[:16]
+    return hashlib.sha256(data).hexdigest()[:_REVISION_CHARACTERS]
+
+
+def _revision(descriptor: int) -> str | None:
+    """
+    The revision of an open file, or `None` if it is too long to be looked at whole.
+    """
+    digest, left = hashlib.sha256(), _MAX_HASHED_BYTES
+    # Piece by piece: an agent may ask for many files at once.
+    while piece := os.read(descriptor, _CHUNK_BYTES):
+        digest.update(piece)
+        left -= len(piece)
+        if left < 0:
+            return None
+    return digest.hexdigest()[:_REVISION_CHARACTERS]
 
 
 def text_of(data: bytes, path: str, *, is_cut: bool) -> str:
@@ -140,10 +155,7 @@ class _Reader:
     def read(self, asked: ReadFile) -> dict[str, Any]:
         place = self._roots.find(asked.path)
         with regular_file(place) as (descriptor, status):
-            if status.st_size > _MAX_HASHED_BYTES:
-                revision = None
-            else:
-                revision = revision_of(whole(descriptor, _MAX_HASHED_BYTES))
+            revision = _revision(descriptor)
             os.lseek(descriptor, asked.offset, os.SEEK_SET)
             data = whole(descriptor, asked.max_bytes)
         is_cut = len(data) > asked.max_bytes

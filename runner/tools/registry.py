@@ -32,6 +32,12 @@ NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 What a tool may be called: what every model provider takes, and what a grant can name.
 """
 
+MAX_AT_ONCE: Final = 32
+"""
+Calls that run side by side; more wait, and their time begins later. An agent may have hundreds in flight,
+each with megabytes of an answer.
+"""
+
 _SHOWN_CHARACTERS: Final = 64
 
 Source = Callable[["ToolRegistry"], AbstractAsyncContextManager[None]]
@@ -60,6 +66,7 @@ class ToolRegistry:
         self._sources = tuple(sources)
         self._identity = identity
         self._stack = AsyncExitStack()
+        self._slots = anyio.Semaphore(MAX_AT_ONCE)
         self._tasks: TaskGroup
         for tool in tools:
             self._add(tool)
@@ -147,7 +154,8 @@ class ToolRegistry:
             raise ToolFailure("invalid", f"{tool.name}: {where}{problem}") from problem
         effect = self.effect_of(name, arguments)
         context = ToolContext(execution, self._key(execution, part))
-        return ToolResult(_fitting(tool, await self._bounded(tool, checked, context, effect)))
+        async with self._slots:
+            return ToolResult(_fitting(tool, await self._bounded(tool, checked, context, effect)))
 
     def _key(self, execution: str, part: str) -> str:
         # An attempt is the call and a number: one key for all attempts.
