@@ -101,6 +101,13 @@ class Parked(Exception):
     """
 
 
+class StepUnwritten(Exception):
+    """
+    Raised by `Steps` when something could not be written down: the instance is on its way down, and nothing
+    may follow. Handlers let it through.
+    """
+
+
 class Forgetful:
     """
     Steps that nobody keeps.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from runner.capabilities.base import OutcomeUnknown, Parked
+from runner.capabilities.base import OutcomeUnknown, Parked, StepUnwritten
 from runner.capabilities.progress import Progress, Result, Turn, result_step, told
 from runner.providers.base import Message, ToolResult
 from runner.tools.base import ToolFailure, ToolOverran
@@ -59,6 +59,7 @@ class Loop:
     emit: Emit | None
     _batch: list[tuple[str, ToolCall]] = field(default_factory=list)
     _doubts: list[str] = field(default_factory=list)
+    _unwritten: StepUnwritten | None = None
 
     async def run(self, messages: tuple[Message, ...]) -> tuple[Turn, bool]:
         """
@@ -140,10 +141,19 @@ class Loop:
             async with anyio.create_task_group() as group:
                 for part, call in batch:
                     group.start_soon(self._use, part, call)
+        if self._unwritten is not None:
+            raise self._unwritten
         if self._doubts:
             raise OutcomeUnknown(self._doubts[0])
 
     async def _use(self, part: str, call: ToolCall) -> None:
+        # What ends the call is raised when those beside it have ended, or it would come out as a group.
+        try:
+            await self._use_one(part, call)
+        except StepUnwritten as error:
+            self._unwritten = error
+
+    async def _use_one(self, part: str, call: ToolCall) -> None:
         try:
             answer = await self.tools.use(
                 call.name, dict(call.arguments), execution=self.steps.execution, part=part

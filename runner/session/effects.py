@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from runner import codec
-from runner.capabilities.base import OutcomeUnknown, Parked
+from runner.capabilities.base import OutcomeUnknown, Parked, StepUnwritten
 from runner.kernel.abi import Status
 from runner.kernel.state import Answer
 
@@ -127,6 +127,10 @@ class Effects:
                     execution=key,
                     steps=self._steps_of(execution),
                 )
+            except StepUnwritten:
+                # Whoever writes has told the session.
+                self._scopes.pop(call.number, None)
+                return
             except Parked:
                 self._scopes.pop(call.number, None)
                 self._park(call.number)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from runner import codec
-from runner.capabilities.base import Parked
+from runner.capabilities.base import Parked, StepUnwritten
 from runner.errors import RunnerError
 
 if TYPE_CHECKING:
@@ -76,13 +76,10 @@ class Inside:
         await self._do(lambda: self._chronicle.start_step(self._attempt, part, name, arguments))
 
     async def _do(self, write: Callable[[], T]) -> T:
-        # What it says has happened: whoever gives the call up now must not lose it.
-        scope = anyio.CancelScope(shield=True)
         try:
-            with scope:
+            # What it says has happened: whoever gives the call up now must not lose it.
+            with anyio.CancelScope(shield=True):
                 return await anyio.to_thread.run_sync(write)
         except RunnerError as error:
             self._end(error)
-        # The session is on its way down, and this call with it.
-        await anyio.sleep_forever()
-        raise AssertionError
+            raise StepUnwritten from error
