@@ -37,9 +37,8 @@ def tools(shell: Shell, console: Console, **parameters: Any) -> int:
     pure and idempotent ones are made again, of an effectful one a person says what became of it.
     """
     wiring = shell.wiring()
-    options = wiring.Options(
-        on_log=lambda line: console.log(line.level, line.message, line.fields), **parameters
-    )
+    # No agent runs here: what is logged is what the host has to say of servers.
+    options = wiring.Options(on_log=lambda line: console.note(line.message), **parameters)
     rows = wiring.list_tools(options)
     granted = [
         {name: value for name, value in row.items() if name != "granted"} for row in rows if row["granted"]

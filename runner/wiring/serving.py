@@ -21,7 +21,7 @@ from runner.kernel.abi import DeliveryKind
 from runner.wiring.models import model_of
 from runner.wiring.named import session_of, stop
 from runner.wiring.options import Options, Report
-from runner.wiring.tools import registry_of
+from runner.wiring.tools import check_wanted, registry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -108,6 +108,7 @@ class Serving:
         return self._life.line.born.entropy + self._life.name.encode()
 
     def _session(self, tools: ToolRegistry) -> AbstractAsyncContextManager[Session]:
+        check_wanted(self._life, tools)
         held = self._life.held
         handlers = standard_handlers(
             providers=held.providers,

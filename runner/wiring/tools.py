@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from functools import partial
 from importlib import util
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from runner import codec
 from runner.errors import UsageError
 from runner.kernel.abi import LogLevel
 from runner.kernel.slice import LogLine
 from runner.policy.grants import Grants
+from runner.session.recovery import Execute
 from runner.session.session import wall_clock_ms
 from runner.tools.clock import clock_tool
 from runner.tools.registry import ToolRegistry
@@ -25,7 +27,19 @@ if TYPE_CHECKING:
 
     from runner.tools.base import Tool
     from runner.tools.registry import Source
+    from runner.wiring.line import Past
     from runner.wiring.options import Options
+
+_FLAGS: Final = {
+    "read_file": "--root",
+    "list_directory": "--root",
+    "grep_files": "--root",
+    "write_file": "--allow-write",
+    "edit_file": "--root and --allow-write",
+    "http_request": "--http-host",
+    "fetch_url": "--http-host",
+    "run_command": "--allow-command",
+}
 
 
 def registry_of(options: Options, identity: bytes) -> ToolRegistry:
@@ -86,6 +100,32 @@ def _add_local(options: Options, tools: list[Tool], sources: list[Source]) -> No
         commands = Commands(options.allow_command, written, read)
         tools.append(commands.tool())
         sources.append(commands.source)
+
+
+def check_wanted(past: Past, registry: ToolRegistry) -> None:
+    """
+    Refuse to go on where a call that is to be made now, by a person's word or once more, needs a tool whose
+    flag was not given again: the agent would be told that there is no such tool, and the word would be
+    lost.
+
+    Raises:
+        UsageError: Then.
+    """
+    for call in past.machine.calls:
+        if call.operation != "tool.call" or not isinstance(past.fold.history.action(call.number), Execute):
+            continue
+        name = codec.decode(call.request).get("name")
+        flag = flag_of(name) if isinstance(name, str) else None
+        if flag is not None and registry.get(name) is None:
+            msg = f"call {call.number} of {past.name} needs the tool {name}, which is not there"
+            raise UsageError(msg, hint=f"give its flag again: {flag}", instance=past.name, call=call.number)
+
+
+def flag_of(name: str) -> str | None:
+    """
+    The flag that makes a tool exist, if its name says so.
+    """
+    return "--mcp-config" if name.startswith("mcp__") else _FLAGS.get(name)
 
 
 def list_tools(options: Options) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from runner import codec
-from runner.errors import EffectUncertain, UsageError
+from runner.errors import ApprovalPending, EffectUncertain, UsageError
 from runner.journal import StateDirectory
 from runner.journal.records import Receipt, Start
 from runner.kernel.abi import Status
@@ -23,6 +23,7 @@ from runner.wiring import (
     list_tools,
     resolve_call,
     resume,
+    rule_on,
     run_agent,
     run_named,
     verify,
@@ -245,6 +246,23 @@ def test_the_answer_of_a_tool_is_recorded_and_not_asked_for_again(
     [receipt] = records_of(state, "rex", Receipt)
     assert codec.decode(receipt.payload) == report.result[1]
     assert verify("rex", state=state, cache=chosen.cache)["memory_digest"] == report.memory_digest
+
+
+def test_a_call_that_was_approved_is_not_lost_when_its_flag_is_not_given_again(
+    relay: Path, options: OptionsFor, state: Path, tmp_path: Path
+):
+    """Without the flag nothing happens; with it, what the person allowed."""
+    (tmp_path / "note.txt").write_text("hello")
+    request = {"name": "read_file", "arguments": {"path": "note.txt"}}
+    with pytest.raises(ApprovalPending):
+        run_named(relay, "rex", request, options(allow=("tool",), root=(tmp_path,)), ("tool:read_file",))
+    rule_on("rex", 1, "allow", state=state, cache=options().cache)
+    with pytest.raises(UsageError) as caught:
+        resume("rex", options())
+    assert caught.value.message == "call 1 of rex needs the tool read_file, which is not there"
+    assert caught.value.hint == "give its flag again: --root"
+    status, answer = resume("rex", options(root=(tmp_path,))).result
+    assert (status, answer["content"]) == (Status.OK, "hello")
 
 
 def test_what_a_flag_names_must_be_there(relay: Path, options: OptionsFor, tmp_path: Path):
