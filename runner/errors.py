@@ -14,6 +14,7 @@ Every error that `runner` raises on purpose.
     │  ├─ FuelExhausted        the delivery's instructions ran out
     │  ├─ DeadlineExceeded     the delivery's wall time ran out
     │  ├─ MemoryExceeded       more linear memory or tables than allowed
+    │  ├─ BudgetExceeded       what may be spent on models is spent                budget          4
     │  └─ StateFull            a state directory is as large as it may be
     ├─ HostExhausted           this process can hold no more instances           limit           4
     ├─ GuestError              the guest failed
@@ -290,6 +291,28 @@ class StateFull(LimitExceeded):
         super().__init__("state_bytes", value_bytes, bound_bytes, flag="--max-state")
         self.hint = f"make room in {path} with runner gc, or raise it with --max-state"
         self.details["path"] = path
+
+
+class BudgetExceeded(LimitExceeded):
+    """
+    Reported when an agent gave up because its budget did not allow what it needed; nothing was asked for it.
+
+    Args:
+        limit: Which bound: `tokens`, `usd_pico`, `calls` or `wall_ms`.
+        value: What would have been spent.
+        bound: The bound.
+        said: The agent's own words. Untrusted text: scrub before showing it.
+    """
+
+    kind = "budget"
+
+    def __init__(self, limit: str, value: int, bound: int, *, said: str | None = None) -> None:
+        super().__init__(limit, value, bound)
+        self.message = f"budget {limit} is used up: {value} of {bound}"
+        self.args = (self.message,)
+        self.hint = "a new instance can be given a larger --budget"
+        if said is not None:
+            self.details["said"] = said
 
 
 class HostExhausted(RunnerError):

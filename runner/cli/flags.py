@@ -169,6 +169,15 @@ def limit_flags(function: Any) -> Any:
         ),
         deadline_flag,
         flag(
+            "--budget",
+            multiple=True,
+            metavar="KEY=VALUE,...",
+            section=_LIMITS,
+            help="What a new instance may spend on models in its life, its forks and restores included: "
+            "tokens=10000, usd=0.5, calls=20 requests, wall=2m of waiting for them, and turns=5 of one "
+            "llm.chat. Repeatable.",
+        ),
+        flag(
             "-W",
             "--limit",
             multiple=True,
@@ -212,6 +221,13 @@ def model_flags(function: Any) -> Any:
             metavar="FILE",
             section=_MODEL,
             help="Answers of the scripted provider, which needs no key.",
+        ),
+        flag(
+            "--persona",
+            type=FILE,
+            metavar="FILE",
+            section=_MODEL,
+            help="Text that stands above all that the agent tells a model; the agent can't drop it.",
         ),
     )
 

@@ -77,9 +77,8 @@ class Inside:
 
     async def _do(self, write: Callable[[], T]) -> T:
         try:
-            # What it says has happened: whoever gives the call up now must not lose it.
-            with anyio.CancelScope(shield=True):
-                return await anyio.to_thread.run_sync(write)
+            # What it says has happened, so its writer ends before whoever gives the call up is heard.
+            return await anyio.to_thread.run_sync(write)
         except RunnerError as error:
             self._end(error)
             raise StepUnwritten from error

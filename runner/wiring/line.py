@@ -19,12 +19,14 @@ from runner.journal.records import Born, SnapshotTaken, Woken
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage, unpack
+from runner.policy.budgets import Budget
 from runner.policy.grants import Grants
 from runner.session.folding import Fold
 from runner.session.recovery import Await, Unknown
 from runner.wiring.held import Held, read_host_part
 from runner.wiring.held_fold import HeldFold
 from runner.wiring.prepare import Prepared, prepare
+from runner.wiring.purse import ledger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,6 +157,13 @@ class Past:
         What the host holds for it.
         """
         return self.held_fold.held
+
+    @property
+    def budget(self) -> Budget:
+        """
+        What it may spend on models.
+        """
+        return Budget.from_limits(self.line.born.limits)[0]
 
     def parked(self) -> tuple[Call, ...]:
         """
@@ -299,6 +308,7 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
         origin = Path(line.name)
         held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
+    held.usage.ledger = held.usage.ledger or ledger_of(born)
     # What was known when its first snapshot was taken is in that snapshot already.
     start = max(memo.position if memo else 1, line.beginning)
     past = Past(line=line, prepared=prepared, fold=Fold(machine, start), held_fold=HeldFold(held, line.name))
@@ -316,7 +326,8 @@ def _prepare_born(host: Host, packed: bytes, born: Born, name: str) -> Prepared:
     package = AgentPackage(parts.manifest, parts.wasm, Path(name), parts.image)
     grants = Grants.parse(born.allow, born.deny)
     try:
-        limits = Limits.from_wire(born.limits).to_wire()
+        _, own = Budget.from_limits(born.limits)
+        limits = Limits.from_wire(own).to_wire()
     except ValueError as error:
         raise JournalCorrupt(name, 0, str(error)) from error
     prepared = prepare(host, package, grants=grants, limits=limits, on_log=_ignore)

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import TASK_STATUS_IGNORED
 
-from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.digest import digest, show
 from runner.errors import EffectError, RunnerError, UsageError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
+from runner.policy.budgets import Budget
 from runner.session.chronicle import Chronicle, OpenGate
 from runner.session.recording import Unrecorded
 from runner.session.recovery import Await, CallHistory, Unknown
@@ -34,6 +34,7 @@ from runner.wiring.host import Host
 from runner.wiring.models import model_of, provider_of
 from runner.wiring.options import Options, Report
 from runner.wiring.prepare import Prepared, prepare_under
+from runner.wiring.purse import Refusals, explained, persona_of, purse_of
 from runner.wiring.stopwatch import Stopwatch
 from runner.wiring.thaw import SEED_BYTES, check_snapshot, describe_restore, recall_agent, thaw
 from runner.wiring.tools import registry_of
@@ -162,6 +163,7 @@ class _Live:
         self._history = history or CallHistory()
         self._written: dict[str, Value] | None = None
         self._unwritten: RunnerError | None = None
+        self._refusals = Refusals()
         self._outcomes: list[Outcome] = []
         # What the report is of.
         self._reported: Outcome | None = None
@@ -212,13 +214,15 @@ class _Live:
         deadline_ms = self._options.deadline_ms
         opened = await session.finish_open(deadline_ms=deadline_ms)
         if opened is not None:
+            opened = explained(opened, self._refusals)
             self._outcomes.append(opened)
             self._reported = opened
         for kind, payload in deliveries:
             # One report tells of one failure, and what was not delivered can be delivered again.
             if self._outcomes and self._outcomes[-1].failure is not None:
                 return
-            outcome = await session.deliver(kind, payload, deadline_ms=deadline_ms)
+            delivered = await session.deliver(kind, payload, deadline_ms=deadline_ms)
+            outcome = explained(delivered, self._refusals)
             self._outcomes.append(outcome)
             if self._reported is None or kind is DeliveryKind.MESSAGE:
                 self._reported = outcome
@@ -229,8 +233,9 @@ class _Live:
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
-            purse=Purse(usage=self._held.usage),
+            purse=purse_of(self._held.usage, Budget.parse(self._options.budget), self._refusals),
             tools=tools,
+            persona=persona_of(self._options),
         )
 
     def _keep(self, reason: str) -> None:
@@ -260,7 +265,13 @@ class _Live:
             position=self._position + self._session.position,
             created_at_ms=wall_clock_ms(),
             state=state,
-            host=self._held.to_wire(digest(self._packed), self._session.answers),
+            host=self._held.to_wire(
+                digest(self._packed),
+                self._session.answers,
+                self._history.records(
+                    call.number for call in state.calls if self._history.inside(call.number)
+                ),
+            ),
             memory_digest=digest_of(state.mind, prepared.image),
         )
 

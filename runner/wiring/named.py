@@ -23,6 +23,7 @@ from runner.journal import StateDirectory
 from runner.journal.records import Born, Decision, Delivery, Resolution, SnapshotTaken, Stopped, Woken
 from runner.kernel.abi import DeliveryKind
 from runner.package.agent import AgentPackage
+from runner.policy.budgets import Budget
 from runner.policy.gate import Gate
 from runner.session.chronicle import BY_POLICY, Chronicle
 from runner.session.session import Session, wall_clock_ms
@@ -162,7 +163,7 @@ def born_of(
         agent=prepared.package.name,
         code_digest=prepared.admitted.code_digest,
         image_digest=prepared.image.digest,
-        limits=prepared.limits.to_wire(),
+        limits={**prepared.limits.to_wire(), **Budget.parse(options.budget).to_limits()},
         allow=options.allow,
         deny=options.deny,
         ask=ask,

@@ -45,6 +45,8 @@ class Options:
         model: `PROVIDER/MODEL`, or `None` for the scripted one.
         snapshot: Where to write a snapshot: whenever the guest asks, and at the end, also of a delivery
             that failed; or `None`.
+        budget: What a new instance may spend on models, as `KEY=VALUE,…`.
+        persona: File with what stands above all that an agent tells a model, or `None`.
         sync: Whether a snapshot is on the disk before the call returns.
         deterministic: Restore only: go on with the snapshot's random stream.
         on_log: Takes each line that the guest logs. Untrusted text.
@@ -69,6 +71,8 @@ class Options:
     script: Path | None = None
     model: str | None = None
     snapshot: Path | None = None
+    budget: tuple[str, ...] = ()
+    persona: Path | None = None
     sync: bool = True
     deterministic: bool = False
     on_log: Callable[[LogLine], None] = _drop

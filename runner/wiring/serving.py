@@ -8,12 +8,12 @@ import signal
 import threading
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio import TASK_STATUS_IGNORED
 
-from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.digest import show
 from runner.errors import Interrupted
@@ -21,6 +21,7 @@ from runner.kernel.abi import DeliveryKind
 from runner.wiring.models import model_of
 from runner.wiring.named import session_of, stop
 from runner.wiring.options import Options, Report
+from runner.wiring.purse import Refusals, explained, persona_of, purse_of
 from runner.wiring.tools import check_wanted, registry_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Serving:
         self.outcomes: list[Outcome] = []
         # What the report is of.
         self._reported: Outcome | None = None
+        self._refusals = Refusals()
         self._is_delivered = False
         self._is_stopped = False
 
@@ -91,6 +93,7 @@ class Serving:
             ):
                 await watchers.start(self._heed_signals, session, scope)
                 async for kind, outcome in self._deliveries(session, value):
+                    outcome = explained(outcome, self._refusals)
                     self.outcomes.append(outcome)
                     if self._reported is None or kind is DeliveryKind.MESSAGE:
                         self._reported = outcome
@@ -115,8 +118,9 @@ class Serving:
             default_model=model_of(self._options),
             grants=self._life.prepared.grants,
             notes=held.notes,
-            purse=Purse(usage=held.usage),
+            purse=purse_of(held.usage, self._life.budget, self._refusals, Path(self._state)),
             tools=tools,
+            persona=persona_of(self._options),
         )
         return session_of(self._life, self._host, self._options, handlers, tools.effect_of)
 
