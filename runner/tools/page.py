@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import string
 from typing import Final
 
 _NAME: Final = re.compile(r"/?[a-z][a-z0-9]{0,15}", re.ASCII)
@@ -16,6 +17,8 @@ _SILENT: Final = frozenset({"script", "style", "template", "noscript", "svg", "h
 _BREAKS: Final = frozenset({
     "p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "pre", "table",
 })  # fmt: skip
+# Only these: a letter whose lower case is two would move every place after it.
+_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _EMPTY_LINES: Final = re.compile(r"\n{3,}")
 
 
@@ -23,8 +26,7 @@ def text_of_page(page: str) -> str:
     """
     The text of an HTML page, without scripts, styles and what stands in its head.
     """
-    # A letter whose lower case is two would move every place after it.
-    lowered = "".join(letter.lower() if letter.isascii() else letter for letter in page)
+    lowered = page.translate(_LOWER)
     pieces: list[str] = []
     unclosed: set[str] = set()
     at = 0

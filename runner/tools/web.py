@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import urljoin
 
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from runner.outbound import Ask, BrokenOff, Reply, Unreached, exchange
@@ -198,7 +199,8 @@ def web_tools(hosts: HostGrants, resolve: Resolve = resolve_name) -> tuple[Tool,
             raise ToolFailure("failed", f"{endpoint.url} is no text: {body['content_type'] or 'no type'}")
         text = body["body"]
         if "html" in body["content_type"].lower():
-            text = text_of_page(text)
+            # Megabytes of it would keep everybody else waiting.
+            text = await anyio.to_thread.run_sync(text_of_page, text, abandon_on_cancel=True)
         is_cut = body["truncated"] or len(text) > asked.max_characters
         text = text[: asked.max_characters]
         return {

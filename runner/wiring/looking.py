@@ -89,6 +89,8 @@ def doctor(cache: Path | None = None) -> list[dict[str, Any]]:
         _cache_row(cache),
         _maps_row(),
         _package_row("ziglang", "C compiler", "pip install 'wasm-agent-runner[c]'"),
+        _package_row("jsonschema_rs", "tools from files", "pip install 'wasm-agent-runner[tools]'"),
+        _package_row("mcp", "MCP servers", "pip install 'wasm-agent-runner[mcp]'"),
     ]
     return [row for row in rows if row is not None]
 

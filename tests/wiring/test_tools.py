@@ -4,6 +4,9 @@ An agent's own calls of tools: what is granted, what is recorded, and what is le
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,9 @@ from runner.wiring import (
 )
 
 OptionsFor = Callable[..., Options]
+
+GUESTS = Path(__file__).parents[2] / "guests"
+SERVER = Path(__file__).parents[1] / "tools" / "mcp_server.py"
 
 # Passes its message on as the request of an operation, and replies with the answer: status, then payload.
 RELAY = r"""(module
@@ -263,6 +269,52 @@ def test_a_call_that_was_approved_is_not_lost_when_its_flag_is_not_given_again(
     assert caught.value.hint == "give its flag again: --root"
     status, answer = resume("rex", options(root=(tmp_path,))).result
     assert (status, answer["content"]) == (Status.OK, "hello")
+
+
+def test_an_agent_calls_a_tool_of_a_server_and_one_of_a_file(
+    relay: Path, options: OptionsFor, tmp_path: Path
+):
+    """By the flags that name them; of a server that is not there the operator hears."""
+    servers = {"tester": {"command": sys.executable, "args": [str(SERVER)]}, "gone": {"command": "/no/such"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    heard: list[str] = []
+    chosen = options(
+        allow=("tool:mcp__tester__*",),
+        mcp_config=tmp_path / "mcp.json",
+        on_log=lambda line: heard.append(line.message),
+    )
+    request = {"name": "mcp__tester__add", "arguments": {"a": 40, "b": 2}}
+    assert run_agent(relay, request, chosen).result == [Status.OK, {"result": 42}]
+    assert [line.partition(": ")[0] for line in heard] == ["mcp server gone"]
+
+    manifest = {
+        "name": "ask",
+        "description": "",
+        "input_schema": {"type": "object"},
+        "url": "http://127.0.0.1:9/",
+    }
+    (tmp_path / "tools.json").write_text(json.dumps({"name": "t", "tools": [manifest]}))
+    chosen = options(allow=("tool",), tools=(tmp_path / "tools.json",))
+    status, answer = run_agent(relay, {"name": "ask"}, chosen).result
+    # The operator wrote the address, so it may be asked; nobody is there.
+    assert (status, answer["kind"]) == (Status.FAILED, "failed")
+    assert answer["message"].startswith("127.0.0.1 can't be reached: ")
+
+
+def test_a_run_without_flags_of_tools_loads_none_of_their_libraries(options: OptionsFor):
+    """What an agent does not use is not paid for."""
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from runner.wiring import Options, run_agent\n"
+        f"options = Options(cache=Path({str(options().cache)!r}), allow=('tool',))\n"
+        f"assert run_agent(Path({str(GUESTS / 'hello')!r}), 'hi', options).result\n"
+        "print(sorted({'pydantic', 'httpx', 'mcp', 'jsonschema_rs'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=GUESTS.parent, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n"
 
 
 def test_what_a_flag_names_must_be_there(relay: Path, options: OptionsFor, tmp_path: Path):
