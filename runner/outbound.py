@@ -11,8 +11,8 @@ encoding that was not asked for is not undone, so nothing expands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -84,6 +84,65 @@ class Reply:
         The first header of that name, or an empty text.
         """
         return next((value for key, value in self.headers if key == name), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """
+    A response that is still coming.
+
+    Attributes:
+        status: HTTP status.
+        headers: Names in lower case; of several with one name, the first.
+        chunks: The body as it comes over the wire. Ends where the bound is met; `BrokenOff` if it breaks off.
+    """
+
+    status: int
+    headers: dict[str, str]
+    chunks: AsyncGenerator[bytes, None]
+
+
+@asynccontextmanager
+async def opened(ask: Ask) -> AsyncIterator[Opened]:
+    """
+    Send a request, and hand out the answer while it comes; the connection is closed in the end.
+
+    There is no deadline; cancel it.
+
+    Raises:
+        Unreached: If no connection came about.
+        BrokenOff: If it broke off later.
+    """
+    import httpx  # noqa: PLC0415 - heavy, and needed only where something is asked
+
+    transport = httpx.AsyncHTTPTransport(trust_env=False, retries=0, verify=ask.scheme == "https")
+    async with transport:
+        try:
+            response = await transport.handle_async_request(_request(ask))
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Unreached(_words(error)) from error
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise BrokenOff(_words(error)) from error
+        headers: dict[str, str] = {}
+        for name, value in response.headers.raw:
+            headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+        async with aclosing(response), aclosing(_chunks(response, ask.max_bytes)) as chunks:
+            yield Opened(status=response.status_code, headers=headers, chunks=chunks)
+
+
+async def _chunks(response: httpx.Response, bound_bytes: int) -> AsyncGenerator[bytes, None]:
+    import httpx  # noqa: PLC0415 - see above
+
+    left = bound_bytes
+    try:
+        async for chunk in response.aiter_raw():
+            if chunk[:left]:
+                yield chunk[:left]
+            left -= len(chunk)
+            if left < 0:
+                return
+    except (httpx.HTTPError, httpx.StreamError) as error:
+        raise BrokenOff(_words(error)) from error
 
 
 async def exchange(ask: Ask) -> Reply:

@@ -21,8 +21,8 @@ STOP_REASONS: Final[tuple[StopReason, ...]] = ("end", "max_tokens", "stop_sequen
 ImageType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 IMAGE_TYPES: Final[tuple[ImageType, ...]] = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
-Effort = Literal["none", "minimal", "low", "medium", "high", "max"]
-EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high", "max")
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+EFFORTS: Final[tuple[Effort, ...]] = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """
 How much a model is to think. A provider refuses a level that it has not, before it asks anybody.
 """
