@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         replay,
         verify,
     )
+    from runner.wiring.spending import usage_named
     from runner.wiring.tools import list_tools
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "send",
     "snapshot_named",
     "stop_named",
+    "usage_named",
     "verify",
 ]
 
@@ -101,6 +103,7 @@ _HOMES: Final = {
     "send": "lives",
     "snapshot_named": "lives",
     "stop_named": "lives",
+    "usage_named": "spending",
     "verify": "past",
 }
 

@@ -45,6 +45,22 @@ INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (ledger, writer) DO UPDA
 """
 
 
+def read_spent(root: Path, ledger: bytes) -> Charge:
+    """
+    What was spent of one ledger; writes nothing.
+
+    Raises:
+        StateUnusable: If the file can't be read.
+    """
+    path = root / FILE
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            row = connection.execute(_SUMS, (ledger,)).fetchone()
+    except sqlite3.Error as error:
+        raise StateUnusable(str(path), f"can't be read: {error}", hint="make it readable") from error
+    return Charge(*(value or 0 for value in row))
+
+
 class SharedAccount:
     """
     One ledger of a state directory, as one process spends from it. Safe between threads and processes.

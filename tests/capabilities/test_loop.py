@@ -13,7 +13,7 @@ from runner.kernel.abi import Status
 from runner.policy.grants import Grants
 from runner.providers.base import Message, Reasoning, Stop, TextDelta, TextPart, ToolCall, ToolResult, Usage
 from runner.tools.base import ToolFailure
-from tests.capabilities.doubles import Agent, Model, Shed, calls, says
+from tests.capabilities.doubles import Agent, Model, Shed, Turn, calls, says
 
 
 def test_the_model_gets_what_came_of_its_tools_and_the_agent_its_final_text():
@@ -96,7 +96,7 @@ def test_a_tool_that_may_not_be_repeated_runs_alone_and_in_its_turn():
 @pytest.mark.parametrize("stop", ["max_tokens", "refusal"])
 def test_a_turn_that_was_cut_off_or_refused_executes_nothing(stop: Any):
     """A call in it may look whole and be none."""
-    turn = [TextDelta("I will"), ToolCall("c0", "send", {"n": 0}), Usage(2, 2), Stop(stop)]
+    turn: Turn = [TextDelta("I will"), ToolCall("c0", "send", {"n": 0}), Usage(2, 2), Stop(stop)]
     shed = Shed()
     agent = Agent(model=Model(turn), tools=[shed.tool("send", "effectful")])
     assert (agent.call(tools=["send"]).payload["text"], shed.marks) == ("I will", [])
@@ -138,7 +138,7 @@ def test_a_model_that_never_ends_is_stopped_and_the_agent_sees_that():
 def test_one_turn_hands_tool_calls_to_the_agent():
     """Which may answer them in its next request, reasoning and all."""
     thought = Reasoning("scripted", "opaque", "hm")
-    turn = [
+    turn: Turn = [
         thought,
         TextDelta("see"),
         ToolCall("c0", "look", {"n": 0}, "seal"),
@@ -174,7 +174,8 @@ def test_one_turn_hands_tool_calls_to_the_agent():
         ({"role": "tool", "content": "x"}, 'messages[0].role: expected "system", "user" or "assistant"'),
         (
             {"role": "user", "content": [{"type": "video"}]},
-            'messages[0].content[0].type: expected "text", "image", "tool_call", "tool_result" or "reasoning"',
+            "messages[0].content[0].type: expected "
+            '"text", "image", "tool_call", "tool_result" or "reasoning"',
         ),
         (
             {"role": "assistant", "content": [{"type": "tool_result", "id": "x", "content": "y"}]},
