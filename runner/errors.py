@@ -4,6 +4,7 @@ Every error that `runner` raises on purpose.
     RunnerError                kind, exit code, hint, details
     ├─ UsageError              wrong arguments or configuration                  usage           2
     │  ├─ ConfigError          a file of the user's is wrong: names file and key
+    │  ├─ KeyRefused           a provider has no key that may be sent to it
     │  ├─ StateUnusable        a state directory can't be used: names it and what to do
     │  ├─ InstanceUnknown      no instance of that name
     │  ├─ InstanceExists       the name is taken
@@ -108,6 +109,19 @@ class ConfigError(UsageError):
     def __init__(self, path: str, key: str | None, problem: str, *, hint: str | None = None) -> None:
         where = f"{path}: {key}: " if key else f"{path}: "
         super().__init__(where + problem, hint=hint, path=path, key=key)
+
+
+class KeyRefused(UsageError):
+    """
+    Raised when a provider has no key that may be sent to it; nothing was sent.
+
+    Args:
+        provider: Name of the provider.
+        problem: Why, to follow its name: where it is, and where the key may go.
+    """
+
+    def __init__(self, provider: str, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(f"provider {provider} {problem}", hint=hint, provider=provider)
 
 
 class StateUnusable(UsageError):

@@ -213,7 +213,8 @@ def model_flags(function: Any) -> Any:
             "--model",
             metavar="PROVIDER/MODEL",
             section=_MODEL,
-            help="Model that answers llm calls.  [default: the scripted one]",
+            help="Model that answers llm calls; runner providers lists who there is. Granted with --allow "
+            "llm:PROVIDER/MODEL.  [default: that of the configuration, or the scripted one]",
         ),
         flag(
             "--script",

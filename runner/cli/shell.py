@@ -196,6 +196,31 @@ class Wiring(Protocol):
         Say what became of one.
         """
 
+    def list_providers(self) -> list[dict[str, Any]]:
+        """
+        Whoever answers for models.
+        """
+
+    def list_models(self, name: str) -> list[str]:
+        """
+        Models of one, as it lists them itself.
+        """
+
+    def list_keys(self) -> list[dict[str, Any]]:
+        """
+        Stored keys, without the keys.
+        """
+
+    def set_key(self, name: str, value: str) -> dict[str, Any]:
+        """
+        Store one.
+        """
+
+    def remove_key(self, name: str) -> dict[str, Any]:
+        """
+        Forget one.
+        """
+
     def collect_garbage(self, keep: int, *, state: Path | None = None) -> dict[str, Any]:
         """
         Make room.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from runner.wiring.looking import check_agent, doctor, inspect_path
     from runner.wiring.making import build_agent, new_agent
+    from runner.wiring.models import list_keys, list_models, list_providers, remove_key, set_key
     from runner.wiring.options import Options, Report
     from runner.wiring.past import (
         export_journal,
@@ -56,8 +57,12 @@ __all__ = [
     "is_instance",
     "journal_rows",
     "list_instances",
+    "list_keys",
+    "list_models",
+    "list_providers",
     "list_tools",
     "new_agent",
+    "remove_key",
     "remove_named",
     "replay",
     "resolve_call",
@@ -68,6 +73,7 @@ __all__ = [
     "run_agent",
     "run_named",
     "send",
+    "set_key",
     "snapshot_named",
     "stop_named",
     "usage_named",
@@ -89,8 +95,12 @@ _HOMES: Final = {
     "is_instance": "past",
     "journal_rows": "past",
     "list_instances": "lives",
+    "list_keys": "models",
+    "list_models": "models",
+    "list_providers": "models",
     "list_tools": "tools",
     "new_agent": "making",
+    "remove_key": "models",
     "remove_named": "lives",
     "replay": "past",
     "resolve_call": "lives",
@@ -101,6 +111,7 @@ _HOMES: Final = {
     "run_agent": "live",
     "run_named": "lives",
     "send": "lives",
+    "set_key": "models",
     "snapshot_named": "lives",
     "stop_named": "lives",
     "usage_named": "spending",

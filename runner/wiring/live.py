@@ -31,7 +31,7 @@ from runner.snapshot import read as read_snapshot
 from runner.snapshot import write as write_snapshot
 from runner.wiring.held import Held, read_host_part
 from runner.wiring.host import Host
-from runner.wiring.models import model_of, provider_of
+from runner.wiring.models import model_of, provider_of, providers_of
 from runner.wiring.options import Options, Report
 from runner.wiring.prepare import Prepared, prepare_under
 from runner.wiring.purse import Refusals, explained, persona_of, purse_of
@@ -229,7 +229,7 @@ class _Live:
 
     def _handlers(self, tools: ToolRegistry) -> Handlers:
         return standard_handlers(
-            providers=self._held.providers,
+            providers=providers_of(self._held.providers, self._prepared.grants),
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,

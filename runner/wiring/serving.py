@@ -18,7 +18,7 @@ from runner.capabilities.standard import standard_handlers
 from runner.digest import show
 from runner.errors import Interrupted
 from runner.kernel.abi import DeliveryKind
-from runner.wiring.models import model_of
+from runner.wiring.models import model_of, providers_of
 from runner.wiring.named import session_of, stop
 from runner.wiring.options import Options, Report
 from runner.wiring.purse import Refusals, explained, persona_of, purse_of
@@ -114,7 +114,7 @@ class Serving:
         check_wanted(self._life, tools)
         held = self._life.held
         handlers = standard_handlers(
-            providers=held.providers,
+            providers=providers_of(held.providers, self._life.prepared.grants),
             default_model=model_of(self._options),
             grants=self._life.prepared.grants,
             notes=held.notes,
