@@ -15,6 +15,7 @@ import anyio
 from runner import codec
 from runner.capabilities.base import Refusal
 from runner.capabilities.progress import Ended, Turn, failed_step, meter_step, request_step, turn_step
+from runner.capabilities.usage import usage_to_wire
 from runner.errors import ProviderError, RequestUnsupported
 from runner.kernel.abi import Status
 from runner.policy.budgets import NO_BUDGET, ONE_CALL, Account, Budget, Charge, OwnAccount, show_exceeded
@@ -75,6 +76,7 @@ class Purse:
         account: Where it is spent together with others.
         prices: What models cost.
         on_refusal: Hears of the bound, when a request is refused for one.
+        on_event: Hears what models say and use while they do.
     """
 
     usage: UsageMeter
@@ -82,6 +84,14 @@ class Purse:
     account: Account = field(default_factory=OwnAccount)
     prices: PriceTable = PINNED
     on_refusal: Callable[[str, int, int], None] | None = None
+    on_event: Callable[[str, Value], None] | None = None
+
+    def tell(self, kind: str, value: Value) -> None:
+        """
+        Tell who watches of an event: `text`, `tool` or `turn`.
+        """
+        if self.on_event is not None:
+            self.on_event(kind, value)
 
     def refuse(self, name: str, value: int, bound: int) -> NoReturn:
         """
@@ -194,6 +204,7 @@ class Asking:
             await self._fail(type(error).__name__, draft.usage)
             raise
         await self._settle(turn_step(self.number, turn), turn.ended)
+        self.purse.tell("turn", usage_to_wire(turn.ended.usage))
         if turn.stop == "max_tokens" and self._is_capped:
             self._refuse_rest()
         return turn
@@ -272,8 +283,10 @@ class Asking:
                     await self._retry(event)
                     continue
                 draft.take(event)
-                if isinstance(event, TextDelta) and self.emit is not None:
-                    await self.emit({"text": event.text})
+                if isinstance(event, TextDelta):
+                    self.purse.tell("text", event.text)
+                    if self.emit is not None:
+                        await self.emit({"text": event.text})
                 if draft.stop is not None:
                     break
 

@@ -76,6 +76,7 @@ class Llm:
             progress=call.progress,
             max_turns=asked.max_turns if turns is None else min(asked.max_turns, turns),
             emit=call.emit,
+            tell=self.purse.tell,
         )
         turn, too_many = await loop.run(call.messages)
         return {"text": turn.text, **call.ending("max_turns" if too_many else turn.stop)}

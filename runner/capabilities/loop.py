@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from runner.capabilities.base import Emit, Steps
     from runner.capabilities.tool import Tools
+    from runner.codec import Value
     from runner.providers.base import ToolCall
 
 AT_ONCE: Final = 8
@@ -48,6 +49,7 @@ class Loop:
         progress: What is on record, read.
         max_turns: Most turns.
         emit: Takes the text of turns that an earlier attempt has had, or `None`.
+        tell: Hears of each tool that is used.
     """
 
     ask: Callable[[int, tuple[Message, ...]], Awaitable[Turn]]
@@ -57,6 +59,7 @@ class Loop:
     progress: Progress
     max_turns: int
     emit: Emit | None
+    tell: Callable[[str, Value], None]
     _batch: list[tuple[str, ToolCall]] = field(default_factory=list)
     _doubts: list[str] = field(default_factory=list)
     _unwritten: StepUnwritten | None = None
@@ -154,6 +157,7 @@ class Loop:
             self._unwritten = error
 
     async def _use_one(self, part: str, call: ToolCall) -> None:
+        self.tell("tool", {"name": call.name, "arguments": dict(call.arguments)})
         try:
             answer = await self.tools.use(
                 call.name, dict(call.arguments), execution=self.steps.execution, part=part

@@ -47,6 +47,8 @@ class Options:
             that failed; or `None`.
         budget: What a new instance may spend on models, as `KEY=VALUE,…`.
         persona: File with what stands above all that an agent tells a model, or `None`.
+        on_model: Hears what models say and use while they do: `text`, `tool` and `turn`, with a text, or a
+            map of `name` and `arguments`, or the turn's usage. Untrusted text.
         sync: Whether a snapshot is on the disk before the call returns.
         deterministic: Restore only: go on with the snapshot's random stream.
         on_log: Takes each line that the guest logs. Untrusted text.
@@ -73,6 +75,7 @@ class Options:
     snapshot: Path | None = None
     budget: tuple[str, ...] = ()
     persona: Path | None = None
+    on_model: Callable[[str, Value], None] | None = None
     sync: bool = True
     deterministic: bool = False
     on_log: Callable[[LogLine], None] = _drop

@@ -57,7 +57,9 @@ def explained(outcome: Outcome, refusals: Refusals) -> Outcome:
     return replace(outcome, failure=refusals.explain(outcome.failure))
 
 
-def purse_of(usage: UsageMeter, budget: Budget, refusals: Refusals, root: Path | None = None) -> Purse:
+def purse_of(
+    usage: UsageMeter, budget: Budget, refusals: Refusals, options: Options, root: Path | None = None
+) -> Purse:
     """
     What one instance spends from.
 
@@ -65,6 +67,7 @@ def purse_of(usage: UsageMeter, budget: Budget, refusals: Refusals, root: Path |
         usage: Its totals.
         budget: Its bounds.
         refusals: Hears of the bounds that were met.
+        options: Who watches.
         root: The state directory that it lives in, or `None`.
 
     Raises:
@@ -73,7 +76,14 @@ def purse_of(usage: UsageMeter, budget: Budget, refusals: Refusals, root: Path |
     account: Account = OwnAccount()
     if root is not None and budget != NO_BUDGET:
         account = SharedAccount(root, usage.ledger, usage.charged)
-    return Purse(usage=usage, budget=budget, account=account, prices=price_table(), on_refusal=refusals.take)
+    return Purse(
+        usage=usage,
+        budget=budget,
+        account=account,
+        prices=price_table(),
+        on_refusal=refusals.take,
+        on_event=options.on_model,
+    )
 
 
 def price_table() -> PriceTable:
