@@ -18,6 +18,7 @@ import anyio
 
 from benchmarks.journal import sync_us
 from benchmarks.report import Figure, figure, run
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.journal import StateDirectory
 from runner.kernel.abi import DeliveryKind
@@ -90,7 +91,7 @@ async def live(state: StateDirectory, host: Host, name: str, options: Options) -
             default_model=SCRIPTED_MODEL,
             grants=life.prepared.grants,
             notes=life.held.notes,
-            usage=life.held.usage,
+            purse=Purse(usage=life.held.usage),
         )
         async with session_of(life, host, options, handlers) as session:
             yield session

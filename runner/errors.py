@@ -4,6 +4,7 @@ Every error that `runner` raises on purpose.
     RunnerError                kind, exit code, hint, details
     ├─ UsageError              wrong arguments or configuration                  usage           2
     │  ├─ ConfigError          a file of the user's is wrong: names file and key
+    │  ├─ KeyRefused           a provider has no key that may be sent to it
     │  ├─ StateUnusable        a state directory can't be used: names it and what to do
     │  ├─ InstanceUnknown      no instance of that name
     │  ├─ InstanceExists       the name is taken
@@ -14,6 +15,7 @@ Every error that `runner` raises on purpose.
     │  ├─ FuelExhausted        the delivery's instructions ran out
     │  ├─ DeadlineExceeded     the delivery's wall time ran out
     │  ├─ MemoryExceeded       more linear memory or tables than allowed
+    │  ├─ BudgetExceeded       what may be spent on models is spent                budget          4
     │  └─ StateFull            a state directory is as large as it may be
     ├─ HostExhausted           this process can hold no more instances           limit           4
     ├─ GuestError              the guest failed
@@ -33,6 +35,8 @@ Every error that `runner` raises on purpose.
     │  └─ DiskFailed           the disk is full or broken
     ├─ EffectError             the outside failed                                upstream        8
     │  └─ ProviderError        a model provider failed
+    │     ├─ ContextOverflow    the conversation is longer than the model can read
+    │     └─ RequestUnsupported the model can't be asked that; nothing was sent
     ├─ NeedsDecision           waits for a person; not a failure                 needs_decision  6
     │  ├─ ApprovalPending      a call was neither allowed nor denied yet
     │  └─ EffectUncertain      an effect started, and nobody knows whether it happened
@@ -113,6 +117,19 @@ class ConfigError(UsageError):
     def __init__(self, path: str, key: str | None, problem: str, *, hint: str | None = None) -> None:
         where = f"{path}: {key}: " if key else f"{path}: "
         super().__init__(where + problem, hint=hint, path=path, key=key)
+
+
+class KeyRefused(UsageError):
+    """
+    Raised when a provider has no key that may be sent to it; nothing was sent.
+
+    Args:
+        provider: Name of the provider.
+        problem: Why, to follow its name: where it is, and where the key may go.
+    """
+
+    def __init__(self, provider: str, problem: str, *, hint: str | None = None) -> None:
+        super().__init__(f"provider {provider} {problem}", hint=hint, provider=provider)
 
 
 class StateUnusable(UsageError):
@@ -296,6 +313,28 @@ class StateFull(LimitExceeded):
         super().__init__("state_bytes", value_bytes, bound_bytes, flag="--max-state")
         self.hint = f"make room in {path} with runner gc, or raise it with --max-state"
         self.details["path"] = path
+
+
+class BudgetExceeded(LimitExceeded):
+    """
+    Reported when an agent gave up because its budget did not allow what it needed; nothing was asked for it.
+
+    Args:
+        limit: Which bound: `tokens`, `usd_pico`, `calls` or `wall_ms`.
+        value: What would have been spent.
+        bound: The bound.
+        said: The agent's own words. Untrusted text: scrub before showing it.
+    """
+
+    kind = "budget"
+
+    def __init__(self, limit: str, value: int, bound: int, *, said: str | None = None) -> None:
+        super().__init__(limit, value, bound)
+        self.message = f"budget {limit} is used up: {value} of {bound}"
+        self.args = (self.message,)
+        self.hint = "a new instance can be given a larger --budget"
+        if said is not None:
+            self.details["said"] = said
 
 
 class HostExhausted(RunnerError):
@@ -615,6 +654,34 @@ class ProviderError(EffectError):
         self.status = status
         self.retryable = retryable
         self.retry_after_ms = retry_after_ms
+
+
+class ContextOverflow(ProviderError):
+    """
+    Raised when a conversation is longer than the model can read; a shorter one may be answered.
+
+    Args:
+        provider: Name of the provider.
+        status: Its HTTP status, when there was one.
+    """
+
+    def __init__(self, provider: str, *, status: int | None = None) -> None:
+        super().__init__(provider, "the conversation is longer than the model can read", status=status)
+
+
+class RequestUnsupported(ProviderError):
+    """
+    Raised when a provider can't be asked what a request asks; nothing was sent.
+
+    Args:
+        provider: Name of the provider.
+        feature: What it has not, such as `effort minimal`.
+    """
+
+    def __init__(self, provider: str, feature: str) -> None:
+        super().__init__(provider, f"has no {feature}")
+        self.feature = feature
+        self.details["feature"] = feature
 
 
 class NeedsDecision(RunnerError):

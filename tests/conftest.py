@@ -29,7 +29,7 @@ hypothesis.settings.load_profile("short")
 
 _NAMED = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _REACHED = frozenset({"socket.connect", "socket.sendto"})
-_LOOPBACK = frozenset({None, "127.0.0.1", "::1", "localhost"})
+_LOOPBACK = frozenset({None, "127.0.0.1", "::1", "localhost", b"127.0.0.1", b"::1", b"localhost"})
 
 
 def _refuse_network(event: str, arguments: tuple[Any, ...]) -> None:

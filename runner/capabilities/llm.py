@@ -7,84 +7,26 @@ import says only that it may ask some model.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, assert_never
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from runner.capabilities.base import Emit, Handler, Refusal
-from runner.capabilities.usage import UsageMeter
+from runner.capabilities.asking import Asking, Purse
+from runner.capabilities.base import Emit, Handler, Refusal, StepHandler, Steps
+from runner.capabilities.loop import Loop
+from runner.capabilities.progress import Progress, Turn
+from runner.capabilities.requests import DEFAULT_MODEL, Asked, part_to_wire, read_request
+from runner.capabilities.usage import Tally
 from runner.codec import Value
-from runner.errors import ProviderError
 from runner.kernel.abi import Status
-from runner.package.fields import FieldProblem, Fields, flag, list_of, matching, one_of, positive, text
+from runner.package.fields import FieldProblem, Fields
 from runner.policy.grants import Grants
-from runner.providers.base import (
-    ROLES,
-    Message,
-    ModelRequest,
-    Provider,
-    Stop,
-    StopReason,
-    StreamEvent,
-    TextDelta,
-    Usage,
-)
-from runner.units import MIB
+from runner.providers.base import Message, ModelRequest, Provider, ToolCall, ToolSpec
 
-MAX_ANSWER_CHARACTERS: Final = 2 * MIB
-"""
-More text than any model writes in one turn; an answer beyond it is given up.
-"""
+if TYPE_CHECKING:
+    from runner.capabilities.tool import Tools
 
-_MODEL: Final = matching(
-    re.compile(r"[A-Za-z0-9_-]{1,64}/[A-Za-z0-9._:/@+-]{1,128}", re.ASCII),
-    'a model such as "scripted/default"',
-)
-_PROVIDER: Final = matching(
-    re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII), 'a provider\'s name such as "scripted"'
-)
-_MODEL_THERE: Final = matching(
-    re.compile(r"[A-Za-z0-9._:/@+-]{1,128}", re.ASCII), "a model's name at its provider"
-)
-_DEFAULT_MODEL: Final = "default"
-_NOTHING_USED: Final = Usage(0, 0)
-_UNKNOWN: Final = Usage(None, None)
-
-
-class ModelAnswer(NamedTuple):
-    """
-    One turn of a model, whole.
-
-    Attributes:
-        text: What it said.
-        stop: Why it ended.
-        usage: What it cost.
-    """
-
-    text: str
-    stop: StopReason
-    usage: Usage
-
-
-class Asked(NamedTuple):
-    """
-    A request of a guest, checked.
-
-    Attributes:
-        model: `PROVIDER/MODEL`, or `None` for the host's own choice.
-        messages: The conversation.
-        system: Instructions, or `None`.
-        max_tokens: Bound of the answer, or `None`.
-        stream: Whether the answer is to come in parts.
-    """
-
-    model: str | None
-    messages: tuple[Message, ...]
-    system: str | None
-    max_tokens: int | None
-    stream: bool
+_SHOWN_CHARACTERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,41 +38,64 @@ class Llm:
         providers: Providers of this host, by name.
         default_model: The model of a request that names none.
         grants: Which models the agent may ask.
-        usage: Counts what it uses.
+        purse: What it may spend, and counts what it uses.
+        tools: The tools that models may call for it.
+        persona: What stands above all that the agent tells a model, or `None`.
     """
 
     providers: Mapping[str, Provider]
     default_model: str
     grants: Grants
-    usage: UsageMeter
+    purse: Purse
+    tools: Tools
+    persona: str | None = None
 
     def handlers(self) -> dict[str, Handler]:
         """
         Handler by operation.
         """
-        return {
-            "llm.chat": self.chat,
-            "llm.complete": self.complete,
-            "llm.usage": self.used,
-            "llm.providers": self.listing,
-        }
+        return {"llm.usage": self.used, "llm.providers": self.listing}
 
-    async def chat(self, request: Value, emit: Emit) -> Value:
+    def step_handlers(self) -> dict[str, StepHandler]:
         """
-        The model's final text. No tools exist in this host, so its first turn is the final one.
+        Handlers that take several steps, by operation.
         """
-        asked = read_request(request)
-        model, answer = await self._ask("llm.chat", asked, emit)
-        return {"text": answer.text, **_ending(model, answer)}
+        return {"llm.chat": self.chat, "llm.complete": self.complete}
 
-    async def complete(self, request: Value, emit: Emit) -> Value:
+    async def chat(self, request: Value, emit: Emit, steps: Steps) -> Value:
         """
-        One turn of the model, as content.
+        The model's final text, when it has had the tools that it wanted.
         """
-        asked = read_request(request)
-        model, answer = await self._ask("llm.complete", asked, emit)
-        content = [{"type": "text", "text": answer.text}] if answer.text else []
-        return {"content": content, **_ending(model, answer)}
+        asked, turns = read_request(request, loops=True), self.purse.budget.turns
+        call = self._call("llm.chat", asked, emit, steps)
+        loop = Loop(
+            ask=call.ask,
+            tools=self.tools,
+            offered=asked.tools,
+            steps=steps,
+            progress=call.progress,
+            max_turns=asked.max_turns if turns is None else min(asked.max_turns, turns),
+            emit=call.emit,
+            tell=self.purse.tell,
+        )
+        turn, too_many = await loop.run(call.messages)
+        return {"text": turn.text, **call.ending("max_turns" if too_many else turn.stop)}
+
+    async def complete(self, request: Value, emit: Emit, steps: Steps) -> Value:
+        """
+        One turn of the model, as content; the tools that it calls are the agent's to use.
+        """
+        asked = read_request(request, loops=False)
+        call = self._call("llm.complete", asked, emit, steps)
+        turn = call.progress.turns.get(1)
+        if turn is None:
+            turn = await call.ask(1, call.messages)
+        elif call.emit is not None and turn.text:
+            await call.emit({"text": turn.text})
+        # A call that was cut off is none, though it may look whole.
+        usable = turn.stop == "tool_calls"
+        parts = [part for part in turn.parts if usable or not isinstance(part, ToolCall)]
+        return {"content": [part_to_wire(part) for part in parts], **call.ending(turn.stop)}
 
     async def used(self, request: Value, emit: Emit) -> Value:
         """
@@ -138,7 +103,7 @@ class Llm:
         """
         del emit
         with Fields(request):
-            return self.usage.to_wire()
+            return self.purse.usage.to_wire()
 
     async def listing(self, request: Value, emit: Emit) -> Value:
         """
@@ -147,20 +112,46 @@ class Llm:
         del emit
         own, _, chosen = self.default_model.partition("/")
         with Fields(request):
-            models = {name: chosen if name == own else _DEFAULT_MODEL for name in self.providers}
+            models = {name: chosen if name == own else DEFAULT_MODEL for name in self.providers}
         return [
             {"id": name, "name": name, "model": model}
             for name, model in sorted(models.items())
             if self.grants.allows_model(f"{name}/{model}")
         ]
 
-    async def _ask(self, operation: str, asked: Asked, emit: Emit) -> tuple[str, ModelAnswer]:
+    def _call(self, operation: str, asked: Asked, emit: Emit, steps: Steps) -> _Call:
         model = asked.model or self.default_model
+        specs = self._specs(asked.tools)
         provider, name = self._provider(operation, model)
+        system, messages = _with_persona(self.persona, asked)
         request = ModelRequest(
-            messages=asked.messages, model=name, system=asked.system, max_tokens=asked.max_tokens
+            messages=messages,
+            model=name,
+            system=system,
+            max_tokens=asked.max_tokens,
+            tools=specs,
+            output_schema=asked.output_schema,
+            effort=asked.effort,
         )
-        return model, await self._follow(provider, request, emit if asked.stream else None)
+        return _Call(
+            model=model,
+            provider=provider,
+            request=request,
+            purse=self.purse,
+            steps=steps,
+            progress=Progress.of(steps.past),
+            emit=emit if asked.stream else None,
+        )
+
+    def _specs(self, names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
+        if not names:
+            return ()
+        granted = {tool.name: tool for tool in self.tools.granted}
+        for index, name in enumerate(names):
+            if name not in granted:
+                problem = f"no tool named {name[:_SHOWN_CHARACTERS]!r} is granted"
+                raise FieldProblem(f"tools[{index}]", problem)
+        return tuple(ToolSpec(name, granted[name].description, granted[name].input_schema) for name in names)
 
     def _provider(self, operation: str, model: str) -> tuple[Provider, str]:
         # Granted first, there second: what this host has is no matter of an agent that may not ask it.
@@ -173,101 +164,58 @@ class Llm:
             raise Refusal(Status.UNSUPPORTED, f"this host has no provider {name}")
         return self.providers[name], rest
 
-    async def _follow(self, provider: Provider, request: ModelRequest, emit: Emit | None) -> ModelAnswer:
-        """
-        Read the stream to its end, and count the request however it ends.
-        """
-        turn = _Turn(provider.name)
-        try:
-            async with aclosing(provider.stream(request)) as events:
-                async for event in events:
-                    await turn.take(event, emit)
-                    if turn.stop is not None:
-                        break
-            return turn.answer()
-        except ProviderError as error:
-            # A refusal by status costs nothing; what a broken stream cost is known only if it said so.
-            if error.status is not None and not turn.pieces:
-                turn.usage = _NOTHING_USED
-            raise
-        finally:
-            self.usage.add(turn.usage)
 
-
-@dataclass(slots=True)
-class _Turn:
+@dataclass(slots=True, kw_only=True)
+class _Call:
     """
-    What has come of a model's turn.
+    One call of `llm.chat` or `llm.complete`, for one attempt.
     """
 
-    provider: str
-    pieces: list[str] = field(default_factory=list)
-    characters: int = 0
-    usage: Usage = _UNKNOWN
-    stop: StopReason | None = None
+    model: str
+    provider: Provider
+    request: ModelRequest
+    purse: Purse
+    steps: Steps
+    progress: Progress
+    emit: Emit | None
 
-    async def take(self, event: StreamEvent, emit: Emit | None) -> None:
-        match event:
-            case TextDelta():
-                self.characters += len(event.text)
-                if self.characters > MAX_ANSWER_CHARACTERS:
-                    raise ProviderError(self.provider, "the answer is too long")
-                self.pieces.append(event.text)
-                if emit is not None:
-                    await emit({"text": event.text})
-            case Usage():
-                self.usage = event
-            case Stop():
-                self.stop = event.reason
-            case _:
-                assert_never(event)
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.request.messages
 
-    def answer(self) -> ModelAnswer:
-        if self.stop is None:
-            raise ProviderError(self.provider, "the answer broke off")
-        return ModelAnswer("".join(self.pieces), self.stop, self.usage)
+    async def ask(self, number: int, messages: tuple[Message, ...]) -> Turn:
+        turn = await Asking(
+            number=number,
+            model=self.model,
+            provider=self.provider,
+            request=replace(self.request, messages=messages),
+            purse=self.purse,
+            steps=self.steps,
+            emit=self.emit,
+        ).ask()
+        self.progress.turns[number] = turn
+        self.progress.ended.append(turn.ended)
+        return turn
+
+    def ending(self, stop: str) -> dict[str, Value]:
+        used = Tally()
+        for ended in self.progress.ended:
+            used.add(ended.usage, ended.cost_pico)
+        return {"stop": stop, "model": self.model, "usage": used.to_wire()}
 
 
-def read_request(value: Value) -> Asked:
+def _with_persona(persona: str | None, asked: Asked) -> tuple[str | None, tuple[Message, ...]]:
     """
-    The request that a guest's payload states.
-
-    Raises:
-        FieldProblem: If it is not of the ABI's shape.
+    What stands above the conversation, and the rest of it. Under a persona there is one such text: the
+    persona, and after blank lines what the agent says there.
     """
-    with Fields(value) as fields:
-        provider = fields.optional("provider", _PROVIDER)
-        asked = Asked(
-            messages=fields.required("messages", list_of(_message, at_least=1)),
-            system=fields.optional("system", text),
-            model=_model(fields, provider),
-            max_tokens=fields.optional("max_tokens", positive),
-            stream=fields.optional("stream", flag) or False,
-        )
-        fields.optional("tools", list_of(_tool))
-    return asked
-
-
-def _model(fields: Fields, provider: str | None) -> str | None:
-    """
-    `PROVIDER/MODEL`: written so, or with the provider in a key of its own.
-    """
-    if provider is None:
-        return fields.optional("model", _MODEL)
-    return f"{provider}/{fields.optional('model', _MODEL_THERE) or _DEFAULT_MODEL}"
-
-
-def _message(value: Value, at: str) -> Message:
-    with Fields(value, at) as fields:
-        return Message(fields.required("role", one_of(ROLES)), fields.required("content", text))
-
-
-def _tool(value: Value, at: str) -> str:
-    name = text(value, at)
-    raise FieldProblem(at, f"no tool named {name[:64]!r} is granted")
-
-
-def _ending(model: str, answer: ModelAnswer) -> dict[str, Value]:
-    used = answer.usage
-    usage = {"calls": 1, "input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
-    return {"stop": answer.stop, "model": model, "usage": usage}
+    if persona is None:
+        return asked.system, asked.messages
+    own = [asked.system] if asked.system else []
+    rest = asked.messages
+    while rest and rest[0].role == "system":
+        own.append(rest[0].text)
+        rest = rest[1:]
+    # A conversation of nothing else is still one.
+    messages = rest or (Message("user", ""),)
+    return "\n\n".join((persona, *(text for text in own if text))), messages

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.capabilities import timers, tool
+from runner.capabilities import timers
+from runner.capabilities.asking import Purse
 from runner.capabilities.base import Handlers
 from runner.capabilities.llm import Llm
 from runner.capabilities.memory import Memory
-from runner.capabilities.usage import UsageMeter
+from runner.capabilities.tool import Tools
 from runner.memory.notes import NoteStore
 from runner.policy.grants import Grants
 from runner.providers.base import Provider
+from runner.tools.registry import ToolRegistry
 
 
 def standard_handlers(
@@ -22,7 +24,9 @@ def standard_handlers(
     default_model: str,
     grants: Grants,
     notes: NoteStore,
-    usage: UsageMeter,
+    purse: Purse,
+    tools: ToolRegistry | None = None,
+    persona: str | None = None,
 ) -> Handlers:
     """
     A handler for every operation of the ABI that makes a call.
@@ -32,7 +36,18 @@ def standard_handlers(
         default_model: `PROVIDER/MODEL` of a request that names none.
         grants: What the agent may ask.
         notes: The instance's notes.
-        usage: The instance's totals.
+        purse: What the instance may spend, and its totals.
+        tools: The tools of this run, open for the length of it; `None` for none.
+        persona: What stands above all that the agent tells a model, or `None`.
     """
-    llm = Llm(providers=providers, default_model=default_model, grants=grants, usage=usage)
-    return Handlers({**llm.handlers(), **Memory(notes).handlers(), **tool.handlers(), **timers.handlers()})
+    granted = Tools(tools or ToolRegistry(), grants)
+    llm = Llm(
+        providers=providers,
+        default_model=default_model,
+        grants=grants,
+        purse=purse,
+        tools=granted,
+        persona=persona,
+    )
+    table = {**llm.handlers(), **Memory(notes).handlers(), **granted.handlers(), **timers.handlers()}
+    return Handlers(table, granted.keyed_handlers(), llm.step_handlers())

@@ -44,6 +44,10 @@ VERBS: Final[dict[str, str]] = {
     "rm": "Remove named instances, with their journals and snapshots, for good.",
     "gc": "Remove old snapshots of named instances, and what nothing refers to any more.",
     "check": "Check that AGENT would be let in with these grants, without running it.",
+    "tools": "List the tools that an agent would have with these flags.",
+    "providers": "List whoever answers for models: where each is, its model, and whether it has a key.",
+    "models": "List the models of PROVIDER, as it lists them itself.",
+    "keys": "Store, list or remove the keys of providers; a key is bound to where its provider is.",
     "crashtest": "Kill AGENT's process at every boundary of its life, go on, and compare with a life that "
     "was left alone.",
     "build": "Build AGENT into one .wasm file: code, manifest and image.",

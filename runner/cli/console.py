@@ -166,6 +166,30 @@ class Console:
         """
         self._say(_WARNING, text, hint)
 
+    def piece(self, text: str) -> None:
+        """
+        Write a part of a line where the result goes, already safe to show, at once.
+        """
+        if self._stdout is None:
+            return
+        try:
+            self._stdout.write(text.encode("utf-8", "backslashreplace"))
+            self._stdout.flush()
+        except BrokenPipeError:
+            discard_stdout()
+        except OSError as error:
+            msg = f"can't write the result: {error.strerror}"
+            raise EffectError(msg) from error
+
+    def read_line(self, prompt: str) -> str | None:
+        """
+        What a person types next, without its end; `None` at the end of input. The prompt is for terminals.
+        """
+        if self.can_ask:
+            self._write(prompt)
+        line = sys.stdin.readline() if sys.stdin else ""
+        return line.rstrip("\n") if line else None
+
     @property
     def can_ask(self) -> bool:
         """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runner.cli.shell import Shell, Wiring
     from runner.wiring.options import Options
 
-_INPUT, _GRANTS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Limits", "Model", "State"
+_INPUT, _GRANTS, _TOOLS, _LIMITS, _MODEL, _STATE = "Input", "Grants", "Tools", "Limits", "Model", "State"
 
 OWN_FLAGS: Final = {"memory_bytes": "--max-memory", "fuel": "--max-fuel", "timeout_ms": "--timeout"}
 """
@@ -81,6 +81,61 @@ def grant_flags(function: Any) -> Any:
     )
 
 
+def tool_flags(function: Any) -> Any:
+    """
+    Which tools there are; --allow says which of them an agent may use.
+    """
+    return _apply(
+        function,
+        flag(
+            "--root",
+            multiple=True,
+            type=PATH,
+            metavar="DIR",
+            section=_TOOLS,
+            help="Directory whose files tools may read. Repeatable.",
+        ),
+        flag(
+            "--allow-write",
+            multiple=True,
+            type=PATH,
+            metavar="DIR",
+            section=_TOOLS,
+            help="Directory whose files tools may write; reading them takes --root. Repeatable.",
+        ),
+        flag(
+            "--http-host",
+            multiple=True,
+            metavar="HOST[:PORT]",
+            section=_TOOLS,
+            help="Host that tools may ask, as in example.com, *.example.com or 127.0.0.1:8080; addresses of "
+            "private networks only where one is named. Repeatable.",
+        ),
+        flag(
+            "--allow-command",
+            multiple=True,
+            metavar="PROGRAM",
+            section=_TOOLS,
+            help="Program that tools may run, outside of any sandbox: it can do what you can. Repeatable.",
+        ),
+        flag(
+            "--tools",
+            multiple=True,
+            type=FILE,
+            metavar="FILE",
+            section=_TOOLS,
+            help="Tools that are HTTP requests, as a manifest declares them. Repeatable.",
+        ),
+        flag(
+            "--mcp-config",
+            type=FILE,
+            metavar="FILE",
+            section=_TOOLS,
+            help="MCP servers whose tools there are: a file with mcpServers.",
+        ),
+    )
+
+
 def limit_flags(function: Any) -> Any:
     """
     The bounds of an instance and of its delivery.
@@ -120,6 +175,15 @@ def bound_flags(function: Any) -> Any:
             f"seconds.  [default: {_show(default.timeout_ms, 'timeout_ms')}]",
         ),
         flag(
+            "--budget",
+            multiple=True,
+            metavar="KEY=VALUE,...",
+            section=_LIMITS,
+            help="What a new instance may spend on models in its life, its forks and restores included: "
+            "tokens=10000, usd=0.5, calls=20 requests, wall=2m of waiting for them, and turns=5 of one "
+            "llm.chat. Repeatable.",
+        ),
+        flag(
             "-W",
             "--limit",
             multiple=True,
@@ -155,7 +219,8 @@ def model_flags(function: Any) -> Any:
             "--model",
             metavar="PROVIDER/MODEL",
             section=_MODEL,
-            help="Model that answers llm calls.  [default: the scripted one]",
+            help="Model that answers llm calls; runner providers lists who there is. Granted with --allow "
+            "llm:PROVIDER/MODEL.  [default: that of the configuration, or the scripted one]",
         ),
         flag(
             "--script",
@@ -163,6 +228,13 @@ def model_flags(function: Any) -> Any:
             metavar="FILE",
             section=_MODEL,
             help="Answers of the scripted provider, which needs no key.",
+        ),
+        flag(
+            "--persona",
+            type=FILE,
+            metavar="FILE",
+            section=_MODEL,
+            help="Text that stands above all that the agent tells a model; the agent can't drop it.",
         ),
     )
 

@@ -45,6 +45,7 @@ EXAMPLES = (
 @flags.life_flags
 @flags.snapshot_flags
 @flags.grant_flags
+@flags.tool_flags
 @flags.limit_flags
 @flags.model_flags
 @shows_output(REPORT_KEYS)

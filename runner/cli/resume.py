@@ -36,6 +36,7 @@ EXAMPLES = (
     help="Take the one that was written to last.",
 )
 @flags.deadline_flag
+@flags.tool_flags
 @flags.model_flags
 @flags.life_flags
 @shows_output(REPORT_KEYS)

@@ -32,6 +32,7 @@ EXAMPLES = (
 @click.argument("agent", type=PATH, help="An agent: its folder or its .wasm file.")
 @flags.input_flags
 @flags.grant_flags
+@flags.tool_flags
 @flags.limit_flags
 @flags.model_flags
 @flags.naming_flags

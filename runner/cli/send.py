@@ -29,6 +29,7 @@ EXAMPLES = (
 @click.argument("instance", metavar="NAME", help="A named instance.")
 @flags.input_flags
 @flags.deadline_flag
+@flags.tool_flags
 @flags.model_flags
 @flags.life_flags
 @shows_output(REPORT_KEYS)

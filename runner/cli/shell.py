@@ -102,6 +102,11 @@ class Wiring(Protocol):
         Make a named instance that begins at a snapshot.
         """
 
+    def list_tools(self, options: choices.Options) -> list[dict[str, Any]]:
+        """
+        The tools that an agent would have.
+        """
+
     def list_instances(self, state: Path | None = None) -> list[dict[str, Any]]:
         """
         Every named instance.
@@ -210,6 +215,31 @@ class Wiring(Protocol):
     ) -> dict[str, Any]:
         """
         Say what became of one.
+        """
+
+    def list_providers(self) -> list[dict[str, Any]]:
+        """
+        Whoever answers for models.
+        """
+
+    def list_models(self, name: str) -> list[str]:
+        """
+        Models of one, as it lists them itself.
+        """
+
+    def list_keys(self) -> list[dict[str, Any]]:
+        """
+        Stored keys, without the keys.
+        """
+
+    def set_key(self, name: str, value: str) -> dict[str, Any]:
+        """
+        Store one.
+        """
+
+    def remove_key(self, name: str) -> dict[str, Any]:
+        """
+        Forget one.
         """
 
     def collect_garbage(self, keep: int, *, state: Path | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.crashtest.defects import FlawedRecorder
 from runner.crashtest.ledger import Ledger, LedgerHandlers
@@ -130,7 +131,7 @@ async def _serve(life: Life, plan: Plan, fate: Fate, provider: ScriptedProvider,
         default_model=SCRIPTED_MODEL,
         grants=life.prepared.grants,
         notes=life.held.notes,
-        usage=life.held.usage,
+        purse=Purse(usage=life.held.usage),
     )
     ledger = Ledger(Path(plan.ledger))
     chronicle = Chronicle(

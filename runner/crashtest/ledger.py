@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import codec
-from runner.capabilities.base import CallResult
+from runner.capabilities.base import CallResult, Steps
 from runner.digest import digest
 from runner.kernel.abi import Status
 
@@ -103,7 +103,9 @@ class LedgerHandlers:
         self._ledger = ledger
         self._boundary = boundary
 
-    async def handle(self, operation: str, request: Value, emit: Emit, *, execution: str = "") -> CallResult:
+    async def handle(
+        self, operation: str, request: Value, emit: Emit, *, execution: str = "", steps: Steps | None = None
+    ) -> CallResult:
         """
         Do what a call asks for.
         """
@@ -114,6 +116,6 @@ class LedgerHandlers:
         if operation == EFFECTFUL:
             result = CallResult(Status.OK, {"tool": request["name"], "call": call})
         else:
-            result = await self._inner.handle(operation, request, emit, execution=execution)
+            result = await self._inner.handle(operation, request, emit, execution=execution, steps=steps)
         self._boundary("before the receipt")
         return result

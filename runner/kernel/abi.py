@@ -236,8 +236,9 @@ IMPORTS: Final[tuple[Entry, ...]] = (
         "chat",
         "Asks the model, runs the tools it calls, and answers with its final text.",
         "{ messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ? max_tokens: uint, "
-        "? tools: [* tstr], ? stream: bool }",
-        "{ text: tstr, stop: stop, model: tstr, usage: usage }",
+        "? tools: [* tstr], ? response_schema: { * tstr => any }, ? effort: effort, ? max_turns: uint, "
+        "? stream: bool }",
+        '{ text: tstr, stop: stop / "max_turns", model: tstr, usage: usage }',
         part="{ text: tstr }",
     ),
     _call(
@@ -245,7 +246,7 @@ IMPORTS: Final[tuple[Entry, ...]] = (
         "complete",
         "Asks the model for one turn; tool calls in it are the guest's to make.",
         "{ messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ? max_tokens: uint, "
-        "? tools: [* tstr], ? stream: bool }",
+        "? tools: [* tstr], ? response_schema: { * tstr => any }, ? effort: effort, ? stream: bool }",
         "{ content: [* content], stop: stop, model: tstr, usage: usage }",
         part="{ text: tstr }",
     ),
@@ -391,11 +392,18 @@ IMPORTS: Final[tuple[Entry, ...]] = (
 )
 
 SHAPES: Final[dict[str, str]] = {
-    "message": '{ role: "system" / "user" / "assistant", content: tstr }',
-    "content": '{ type: "text", text: tstr } / '
-    '{ type: "tool_call", id: tstr, name: tstr, arguments: { * tstr => any } }',
+    "message": '{ role: "system" / "user" / "assistant", content: tstr / [* content] }',
+    "content": "text / image / tool_call / tool_result / reasoning",
+    "text": '{ type: "text", text: tstr }',
+    "image": '{ type: "image", media_type: "image/png" / "image/jpeg" / "image/gif" / "image/webp", '
+    "data: bstr }",
+    "tool_call": '{ type: "tool_call", id: tstr, name: tstr, arguments: { * tstr => any }, ? seal: tstr }',
+    "tool_result": '{ type: "tool_result", id: tstr, content: tstr / [* text / image], ? is_error: bool }',
+    "reasoning": '{ type: "reasoning", made_by: tstr, data: tstr, ? text: tstr }',
+    "effort": '"none" / "minimal" / "low" / "medium" / "high" / "max"',
     "stop": '"end" / "max_tokens" / "stop_sequence" / "tool_calls" / "refusal"',
-    "usage": "{ calls: uint, input_tokens: uint / null, output_tokens: uint / null }",
+    "usage": "{ calls: uint, input_tokens: uint / null, output_tokens: uint / null, "
+    "? cache_read_tokens: uint, ? cache_write_tokens: uint, ? reasoning_tokens: uint, ? cost_usd: float }",
     "note": "{ id: tstr, title: tstr, content: tstr }",
     "error": "{ kind: tstr, message: tstr }",
 }

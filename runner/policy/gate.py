@@ -7,7 +7,7 @@ model, and by what the operator wants to see before it happens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, Literal, NamedTuple
 
 from runner import codec
@@ -18,6 +18,8 @@ from runner.policy.rules import Rule, parse_rule
 
 EffectClass = Literal["pure", "idempotent", "effectful"]
 
+ToolEffect = Callable[[str, codec.Value], EffectClass]
+
 _EFFECTS: Final[dict[str, EffectClass]] = {
     # Asking a model again costs money and changes nothing; it may answer differently, but only one answer
     # is ever recorded.
@@ -25,7 +27,7 @@ _EFFECTS: Final[dict[str, EffectClass]] = {
     "llm.complete": "idempotent",
     "llm.usage": "pure",
     "tool.list": "pure",
-    # A tool may do anything; until tools say what they are, each is taken at its worst.
+    # A tool may do anything; one that does not say what it is is taken at its worst.
     "tool.call": "effectful",
     # Notes are a function of the journal's receipts: a note without a receipt was never kept.
     "memory.save": "idempotent",
@@ -58,13 +60,18 @@ class Gate:
     Args:
         grants: What the operator allowed.
         ask: What a person must approve at each call, as values of `--ask`.
+        tool_effect: The effect class of a tool with some arguments; `None` where no tools are known, and then
+            each is taken at its worst. Total: it gets the guest's own words.
 
     Raises:
         UsageError: If one of `ask` is malformed.
     """
 
-    def __init__(self, grants: Grants, ask: Iterable[str] = ()) -> None:
+    def __init__(
+        self, grants: Grants, ask: Iterable[str] = (), tool_effect: ToolEffect | None = None
+    ) -> None:
         self._grants = grants
+        self._tool_effect = tool_effect
         self._ask: tuple[Rule, ...] = tuple(parse_rule(text, "--ask") for text in ask)
 
     def judge(self, call: Call) -> Ruling:
@@ -81,11 +88,13 @@ class Gate:
                 return Ruling("ask", f"--ask {rule.text}")
         return Ruling("allow", self._grants.decide(call.operation).rule)
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """
-        What may be done when an effect of this operation was started and never reported.
+        What may be done when the effect of a call was started and never reported.
         """
-        return _EFFECTS[operation]
+        if call.operation == "tool.call" and self._tool_effect is not None:
+            return self._tool_effect(_selected(call), codec.decode(call.request).get("arguments", {}))
+        return _EFFECTS[call.operation]
 
 
 def _selected(call: Call) -> str:

@@ -19,6 +19,7 @@ from runner.package.fields import (
     FieldProblem,
     Fields,
     alternatives,
+    any_map,
     anything,
     count,
     list_of,
@@ -27,7 +28,7 @@ from runner.package.fields import (
     positive,
     text,
 )
-from runner.providers.base import STOP_REASONS, Stop, StopReason, StreamEvent, TextDelta, Usage
+from runner.providers.base import STOP_REASONS, Stop, StopReason, StreamEvent, TextDelta, ToolCall, Usage
 from runner.units import MIB, show_bytes
 
 MAX_SCRIPT_BYTES: Final = 1 * MIB
@@ -35,6 +36,7 @@ MAX_SCRIPT_BYTES: Final = 1 * MIB
 FaultKind = Literal["http", "reset", "hang", "malformed"]
 FAULT_KINDS: Final[tuple[FaultKind, ...]] = ("http", "reset", "hang", "malformed")
 
+_EVENTS: Final = ("text", "tool_call", "usage", "stop", "fault")
 _FIRST_ERROR_STATUS: Final = 400
 _LAST_ERROR_STATUS: Final = 599
 
@@ -244,9 +246,9 @@ def _steps(value: Value, at: str) -> tuple[Step, ...]:
 
 def _step(value: Value, at: str) -> Step:
     with Fields(value, at) as fields:
-        given = [key for key in ("text", "usage", "stop", "fault") if fields.has(key)]
+        given = [key for key in _EVENTS if fields.has(key)]
         if len(given) != 1:
-            raise FieldProblem(at, f"expected one of {alternatives(('text', 'usage', 'stop', 'fault'))}")
+            raise FieldProblem(at, f"expected one of {alternatives(_EVENTS)}")
         delay_ms = fields.optional("delay_ms", count) or 0
         return Step(_event(fields, given[0]), delay_ms)
 
@@ -254,6 +256,8 @@ def _step(value: Value, at: str) -> Step:
 def _event(fields: Fields, kind: str) -> StreamEvent | Fault:
     if kind == "text":
         return TextDelta(fields.required("text", text))
+    if kind == "tool_call":
+        return fields.required("tool_call", _tool_call)
     if kind == "usage":
         return fields.required("usage", _usage)
     if kind == "stop":
@@ -261,11 +265,24 @@ def _event(fields: Fields, kind: str) -> StreamEvent | Fault:
     return _fault(fields)
 
 
+def _tool_call(value: Value, at: str) -> ToolCall:
+    with Fields(value, at) as fields:
+        # Without one it gets one that no other call has.
+        return ToolCall(
+            id=fields.optional("id", text) or "",
+            name=fields.required("name", text),
+            arguments=fields.optional("arguments", any_map) or {},
+        )
+
+
 def _usage(value: Value, at: str) -> Usage:
     with Fields(value, at) as fields:
         return Usage(
             input_tokens=fields.optional("input_tokens", or_null(count)),
             output_tokens=fields.optional("output_tokens", or_null(count)),
+            cache_read_tokens=fields.optional("cache_read_tokens", or_null(count)),
+            cache_write_tokens=fields.optional("cache_write_tokens", or_null(count)),
+            reasoning_tokens=fields.optional("reasoning_tokens", or_null(count)),
         )
 
 

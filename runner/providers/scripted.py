@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -18,7 +19,20 @@ import anyio
 from runner.codec import Value
 from runner.errors import ProviderError
 from runner.package.fields import FieldProblem, Fields, list_of, positive, tally
-from runner.providers.base import ModelRequest, Stop, StopReason, StreamEvent, TextDelta, Usage
+from runner.providers.base import (
+    ImagePart,
+    Message,
+    ModelRequest,
+    Reasoning,
+    Stop,
+    StopReason,
+    StreamEvent,
+    TextDelta,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from runner.providers.script import Answer, Fault, Reply, Rule, Script, Step, load_script
 
 SCRIPTED_NAME: Final = "scripted"
@@ -158,19 +172,23 @@ def _steps(answer: Answer, request: ModelRequest, turn: int) -> Iterator[Step]:
     steps = _reply_steps(answer, request, turn) if isinstance(answer, Reply) else answer.steps
     written: list[str] = []
     reported = False
+    calls = 0
     for step in steps:
-        if isinstance(step.event, Stop) and not reported:
+        event = step.event
+        if isinstance(event, Stop) and not reported:
             yield Step(_counted(request, written))
+        if isinstance(event, ToolCall):
+            calls += 1
+            step = Step(replace(event, id=event.id or f"call-{turn}-{calls}"), step.delay_ms)
         yield step
-        if isinstance(step.event, Stop | Fault):
+        if isinstance(event, Stop | Fault):
             return
-        if isinstance(step.event, TextDelta):
-            written.append(step.event.text)
-        else:
-            reported = True
+        if isinstance(event, TextDelta):
+            written.append(event.text)
+        reported = reported or isinstance(event, Usage)
     if not reported:
         yield Step(_counted(request, written))
-    yield Step(Stop("end"))
+    yield Step(Stop("tool_calls" if calls else "end"))
 
 
 def _reply_steps(reply: Reply, request: ModelRequest, turn: int) -> Iterator[Step]:
@@ -202,7 +220,21 @@ def _pieces(text: str, max_words: int | None, stop: StopReason) -> tuple[list[st
 
 
 def _counted(request: ModelRequest, written: list[str]) -> Usage:
-    read = [request.system or "", *(message.content for message in request.messages)]
+    read = [request.system or "", *(text for message in request.messages for text in _texts(message))]
     return Usage(
         input_tokens=sum(len(text.split()) for text in read), output_tokens=len("".join(written).split())
     )
+
+
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        match part:
+            case TextPart():
+                yield part.text
+            case ToolResult():
+                yield from _texts(Message("user", part.content))
+            case ImagePart() | ToolCall() | Reasoning():
+                # Words are what is counted, and what others can be sure of is none.
+                pass
+            case _:
+                assert_never(part)

@@ -13,18 +13,31 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, assert_never
 
+from runner import codec
 from runner.journal.records import Abandoned, Decision, Receipt, Start
+from runner.kernel.abi import Status
+from runner.kernel.state import Call
 from runner.policy.gate import Ruling
 from runner.session.recording import input_record, slice_record
-from runner.session.recovery import Await, CallHistory, Decide, Execute, Feed, Unknown, denial
+from runner.session.recovery import (
+    Await,
+    CallHistory,
+    Decide,
+    Execute,
+    Feed,
+    Unknown,
+    denial,
+    inner_execution,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from runner.capabilities.base import StepRecord
     from runner.errors import RunnerError
     from runner.journal.records import EffectClass, Record
     from runner.kernel.machine import Input, Machine, StepResult
-    from runner.kernel.state import Answer, Call
+    from runner.kernel.state import Answer
     from runner.session.crew import Confirm
     from runner.session.recording import Recorder
 
@@ -45,9 +58,9 @@ class Gate(Protocol):
         Rule on one call. Not asked again once its answer is written.
         """
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """
-        What may be done when an effect of this operation was started and never reported.
+        What may be done when the effect of a call was started and never reported.
         """
 
 
@@ -63,11 +76,11 @@ class OpenGate:
         del call
         return Ruling("allow", "granted")
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """
         Take each as one that may be made again: nobody keeps a receipt.
         """
-        del operation
+        del call
         return "idempotent"
 
 
@@ -242,6 +255,76 @@ class Chronicle:
             draft.records.clear()
         return self._write(draft)
 
+    def inside(self, call: int) -> tuple[StepRecord, ...]:
+        """
+        What is on record of the inside of a call.
+        """
+        return self._history.inside(call)
+
+    def leaves_doubt(self, call: int) -> bool:
+        """
+        Whether an effect of the call that was begun and not reported is for a person to rule on.
+        """
+        return self._recorder.keeps and isinstance(self._history.action(call), Unknown)
+
+    def note_step(self, attempt: Execution, part: str, payload: bytes) -> None:
+        """
+        Write down what came of a part of a call.
+
+        Raises:
+            RunnerError: If it could not be written; the instance must not go on.
+        """
+        self._write(_Draft([self._step_receipt(attempt, part, payload)]))()
+
+    def rule_on_step(self, attempt: Execution, part: str, name: str, arguments: codec.Value) -> Ruling:
+        """
+        Rule on a tool that a call wants to use, and write down that it begins or that a person is asked.
+
+        Raises:
+            RunnerError: If it could not be written; the instance must not go on.
+        """
+        tool = _as_call(attempt.call, name, arguments)
+        ruling = self._gate.judge(tool)
+        draft = _Draft()
+        if ruling.verdict == "ask":
+            question: codec.Value = {"arguments": arguments, "name": name, "part": part, "step": "ask"}
+            draft.records.append(self._step_receipt(attempt, part, codec.encode(question)))
+        if ruling.verdict != "deny":
+            draft.records.append(
+                Decision(
+                    call=tool.number,
+                    verdict=ruling.verdict,
+                    rule=ruling.rule,
+                    by=BY_POLICY,
+                    at_ms=self._clock_ms(),
+                )
+            )
+        if ruling.verdict == "allow":
+            draft.records.append(self._step_start(attempt, part, tool))
+        self._write(draft)()
+        return ruling
+
+    def start_step(self, attempt: Execution, part: str, name: str, arguments: codec.Value) -> None:
+        """
+        Write down that a tool begins that a person allowed.
+
+        Raises:
+            RunnerError: If it could not be written; the instance must not go on.
+        """
+        tool = _as_call(attempt.call, name, arguments)
+        self._write(_Draft([self._step_start(attempt, part, tool)]))()
+
+    def _step_receipt(self, attempt: Execution, part: str, payload: bytes) -> Receipt:
+        execution = inner_execution(attempt.key, part)
+        return Receipt(
+            call=attempt.call.number, execution=execution, status=int(Status.PART), payload=payload
+        )
+
+    def _step_start(self, attempt: Execution, part: str, tool: Call) -> Start:
+        return Start(
+            call=tool.number, execution=inner_execution(attempt.key, part), effect=self._gate.effect(tool)
+        )
+
     def decide(
         self, call: Call, verdict: Literal["allow", "deny"], *, rule: str, by: str
     ) -> Confirm[Disposition]:
@@ -277,13 +360,17 @@ class Chronicle:
         if judgement.verdict == "allow":
             self._start(call, draft)
         elif judgement.verdict == "deny":
-            draft.feed.append(denial(decision))
+            if by != BY_POLICY and self._history.asks_inside(call.number):
+                # It is a tool that was refused, not the call: that goes on, and hears of it.
+                self._start(call, draft)
+            else:
+                draft.feed.append(denial(decision))
         else:
             draft.parked.append(call.number)
 
     def _start(self, call: Call, draft: _Draft) -> None:
         number = call.number
-        effect = self._gate.effect(call.operation)
+        effect = self._gate.effect(call)
         key = f"{self._name}-{number}-{self._history.attempts(number) + 1}"
         self._keys[number], self._effects[number] = key, effect
         draft.records.append(Start(call=number, execution=key, effect=effect))
@@ -302,3 +389,11 @@ class Chronicle:
             return draft.finish()
 
         return finish
+
+
+def _as_call(outer: Call, name: str, arguments: codec.Value) -> Call:
+    """
+    A tool that a call wants to use, as policy sees one that the agent uses itself.
+    """
+    request = codec.encode({"arguments": arguments, "name": name})
+    return Call(outer.number, "tool.call", request, outer.delivery)

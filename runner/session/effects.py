@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from runner import codec
+from runner.capabilities.base import OutcomeUnknown, Parked, StepUnwritten
 from runner.kernel.abi import Status
 from runner.kernel.state import Answer
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from runner.capabilities.base import CallResult
-    from runner.kernel.state import Call
+    from runner.capabilities.base import CallResult, Steps
     from runner.session.chronicle import Execution
 
     Emit = Callable[[codec.Value], Awaitable[None]]
@@ -33,7 +33,13 @@ class Handlers(Protocol):
     """
 
     async def handle(
-        self, operation: str, request: codec.Value, emit: Emit, *, execution: str = ""
+        self,
+        operation: str,
+        request: codec.Value,
+        emit: Emit,
+        *,
+        execution: str = "",
+        steps: Steps | None = None,
     ) -> CallResult:
         """
         Do what a call asks for.
@@ -43,6 +49,11 @@ class Handlers(Protocol):
             request: The guest's request, decoded.
             emit: Hands over one part of a streamed answer.
             execution: Identity of this attempt: the same for no other.
+            steps: The inside of the call, on record.
+
+        Raises:
+            OutcomeUnknown: If it was given up and nobody knows whether it happened.
+            Parked: If a person has to rule before it can go on.
         """
 
 
@@ -55,6 +66,9 @@ class Effects:
         handlers: What they do.
         deliver_answer: Takes each answer. Between the end of an effect and this there is no point at which
             anything else could run, so an effect that has happened always has its answer there.
+        leave_unknown: Takes the number of each call of which nobody knows whether it happened, and why.
+        park: Takes the number of each call that can't go on before a person has ruled.
+        steps_of: The inside of a call that begins.
     """
 
     def __init__(
@@ -62,19 +76,25 @@ class Effects:
         tasks: TaskGroup,
         handlers: Handlers,
         deliver_answer: Callable[[Answer], Awaitable[None]],
+        leave_unknown: Callable[[int, str], Awaitable[None]],
+        park: Callable[[int], None],
+        steps_of: Callable[[Execution], Steps],
     ) -> None:
         self._tasks = tasks
         self._handlers = handlers
         self._deliver = deliver_answer
+        self._leave_unknown = leave_unknown
+        self._park = park
+        self._steps_of = steps_of
         self._scopes: dict[int, anyio.CancelScope] = {}
 
     def start(self, executions: Iterable[Execution]) -> None:
         """
         Begin effects.
         """
-        for call, key in executions:
-            self._scopes[call.number] = anyio.CancelScope()
-            self._tasks.start_soon(self._run, call, key, self._scopes[call.number])
+        for execution in executions:
+            scope = self._scopes[execution.call.number] = anyio.CancelScope()
+            self._tasks.start_soon(self._run, execution, scope)
 
     @property
     def running(self) -> int:
@@ -92,13 +112,32 @@ class Effects:
             if scope is not None:
                 scope.cancel()
 
-    async def _run(self, call: Call, key: str, scope: anyio.CancelScope) -> None:
+    async def _run(self, execution: Execution, scope: anyio.CancelScope) -> None:
+        call, key = execution
+
         async def emit(part: codec.Value) -> None:
             await self._deliver(Answer(call.number, Status.PART, codec.encode(part)))
 
         with scope:
-            result = await self._handlers.handle(
-                call.operation, codec.decode(call.request), emit, execution=key
-            )
+            try:
+                result = await self._handlers.handle(
+                    call.operation,
+                    codec.decode(call.request),
+                    emit,
+                    execution=key,
+                    steps=self._steps_of(execution),
+                )
+            except StepUnwritten:
+                # Whoever writes has told the session.
+                self._scopes.pop(call.number, None)
+                return
+            except Parked:
+                self._scopes.pop(call.number, None)
+                self._park(call.number)
+                return
+            except OutcomeUnknown as unknown:
+                self._scopes.pop(call.number, None)
+                await self._leave_unknown(call.number, str(unknown))
+                return
             await self._deliver(Answer(call.number, result.status, codec.encode(result.payload)))
             self._scopes.pop(call.number, None)

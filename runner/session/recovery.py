@@ -11,11 +11,16 @@ Every prefix of a journal has exactly one safe continuation for each call in fli
 | decision `allow` | nothing has happened | `Execute` |
 | start, pure or idempotent | may be done again | `Execute` |
 | start, effectful | nobody knows whether it happened | `Unknown` |
+| receipt of a part | it came so far | `Execute`: it goes on from there |
 | receipt | happened, once and for all | `Feed` it |
 | resolution `rerun` | a person says it did not happen | `Execute` |
 | resolution `done` | a person says it did, and how | `Feed` their answer |
 | resolution `abandon` | it counts as failed | `Feed` the failure |
 | a slice that cancelled it | over, also if its delivery fails later | `Feed` that it was cancelled |
+
+What happens inside a call, between its start and its receipt, has records of its own, told apart by their
+execution, `ATTEMPT/PART`. A start in there is of a tool, and a question is about one: what a person says then
+is for the call to act on when it is made again, a refusal too.
 
 A receipt that says that the effect failed is a receipt like any other: failed is not unknown. A decision that
 was written is never made again.
@@ -82,6 +87,21 @@ class Feed:
 Action: TypeAlias = Decide | Await | Execute | Unknown | Feed
 
 _LAST: Final = (Decision, Start, Receipt, Resolution)
+_INSIDE: Final = "/"
+
+
+def inner_execution(attempt: str, part: str) -> str:
+    """
+    Identity of a part of an attempt.
+    """
+    return f"{attempt}{_INSIDE}{part}"
+
+
+def is_step(record: Record) -> bool:
+    """
+    Whether a record is of the inside of a call.
+    """
+    return isinstance(record, Start | Receipt) and _INSIDE in record.execution
 
 
 class CallHistory:
@@ -92,15 +112,18 @@ class CallHistory:
     def __init__(self) -> None:
         self._last: dict[int, Decision | Start | Receipt | Resolution] = {}
         self._attempts: dict[int, int] = {}
+        self._inside: dict[int, list[Decision | Start | Receipt | Resolution]] = {}
+        # Calls whose last question was about a tool inside them, and not about the call.
+        self._asked_inside: set[int] = set()
 
     def note(self, record: Record) -> None:
         """
         Take in the next record.
         """
-        if isinstance(record, Start):
+        if isinstance(record, Start) and not is_step(record):
             self._attempts[record.call] = self._attempts.get(record.call, 0) + 1
         if isinstance(record, _LAST):
-            self._last[record.call] = record
+            self._note_of_call(record)
         elif isinstance(record, Slice):
             for number in record.cancelled:
                 # Should the delivery that cancelled it fail, the guest waits for it again.
@@ -108,6 +131,32 @@ class CallHistory:
                 self._last[number] = Receipt(
                     call=number, execution="cancelled", status=int(answer.status), payload=answer.payload
                 )
+
+    def _note_of_call(self, record: Decision | Start | Receipt | Resolution) -> None:
+        call = record.call
+        if is_step(record):
+            self._inside.setdefault(call, []).append(record)
+            if self._is_settled(call):
+                # A step that ended after the call was given up, or while a person is asked, changes nothing.
+                return
+        elif call in self._inside and isinstance(record, Decision | Resolution):
+            if isinstance(record, Decision) and record.verdict == "ask":
+                is_inner = _asks(self._inside[call][-1])
+                (self._asked_inside.add if is_inner else self._asked_inside.discard)(call)
+            self._inside[call].append(record)
+        self._last[call] = record
+
+    def _is_settled(self, call: int) -> bool:
+        last = self._last.get(call)
+        if isinstance(last, Decision):
+            return last.verdict == "ask"
+        return isinstance(last, Receipt) and not is_step(last)
+
+    def inside(self, call: int) -> tuple[Decision | Start | Receipt | Resolution, ...]:
+        """
+        What is on record of its inside, with what people said about that.
+        """
+        return tuple(self._inside.get(call, ()))
 
     def attempts(self, call: int) -> int:
         """
@@ -117,15 +166,23 @@ class CallHistory:
 
     def records(self, calls: Iterable[int]) -> list[Decision | Start | Receipt | Resolution]:
         """
-        The last record of each call that has one.
+        All that matters of each call: its inside, and its last record.
         """
-        return [self._last[call] for call in calls if call in self._last]
+        known: list[Decision | Start | Receipt | Resolution] = []
+        for call in calls:
+            last, inside = self._last.get(call), self._inside.get(call, ())
+            known += inside
+            if last is not None and last not in inside:
+                known.append(last)
+        return known
 
     def action(self, call: int) -> Action:
         """
         What must happen next for a call in flight.
         """
         last = self._last.get(call)
+        if call in self._inside and last is not None:
+            return self._inside_action(call, last)
         match last:
             case None:
                 return Decide()
@@ -140,11 +197,41 @@ class CallHistory:
             case _:
                 assert_never(last)
 
+    def asks_inside(self, call: int) -> bool:
+        """
+        Whether the last question about a call was about a tool inside it.
+        """
+        return call in self._asked_inside
+
+    def _inside_action(self, call: int, last: Decision | Start | Receipt | Resolution) -> Action:
+        match last:
+            case Decision():
+                is_denied = last.verdict == "deny" and not self.asks_inside(call)
+                return Await() if last.verdict == "ask" else Feed(denial(last)) if is_denied else Execute()
+            case Start():
+                return Unknown(last.execution) if last.effect == "effectful" else Execute()
+            case Receipt():
+                if not is_step(last):
+                    return Feed(Answer(call, last.status, last.payload))
+                # Without a start of the call it comes from a snapshot file, which permits nothing.
+                return Execute() if self.attempts(call) else Decide()
+            case Resolution():
+                return Execute()
+            case _:
+                assert_never(last)
+
     def actions(self, calls: Iterable[int]) -> dict[int, Action]:
         """
         What must happen next for each call in flight, in their order.
         """
         return {call: self.action(call) for call in calls}
+
+
+def _asks(record: Record) -> bool:
+    if not isinstance(record, Receipt):
+        return False
+    step = codec.decode(record.payload)
+    return isinstance(step, dict) and step.get("step") == "ask"
 
 
 def refusal(call: int, status: Status, kind: str, message: str) -> Answer:

@@ -31,9 +31,10 @@ from runner.session.chronicle import Chronicle, Disposition, OpenGate
 from runner.session.crew import Crew
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
+from runner.session.inside import Inside
 from runner.session.pending import Pending
 from runner.session.recording import Unrecorded
-from runner.session.recovery import CallHistory
+from runner.session.recovery import CallHistory, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -135,6 +136,8 @@ class Session:
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
         )
         self._parked: dict[int, None] = {}
+        # Given up, and nobody knows whether they happened: no answer will come before a person has ruled.
+        self._unknown: dict[int, None] = {}
         self._queue: deque[Pending] = deque()
         self._inbox = Inbox(machine.is_in_flight, self._tell_news, answers)
         self._news = anyio.Event()
@@ -174,7 +177,14 @@ class Session:
         await self._stack.__aenter__()
         self._stack.enter_context(self._crew.staffed())
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
-        self._effects = Effects(tasks, self._handlers, self._take_answer)
+        self._effects = Effects(
+            tasks,
+            self._handlers,
+            self._take_answer,
+            self._leave_unknown,
+            self._park,
+            lambda execution: Inside(self._chronicle, execution, self._end),
+        )
         if self.machine.open_delivery:
             self._open = self._carried = self._pending(
                 self.machine.open_delivery, DeliveryKind.MESSAGE, b"", None
@@ -348,6 +358,21 @@ class Session:
     def _tell_news(self) -> None:
         self._news.set()
 
+    async def _leave_unknown(self, call: int, problem: str) -> None:
+        """
+        An effect that may not be repeated leaves its start without a receipt, for a person to rule on. Where
+        nothing is written down nobody could, so the guest is told.
+        """
+        if self._chronicle.writes_at_once(call) or self._chronicle.leaves_doubt(call):
+            self._unknown[call] = None
+            self._tell_news()
+            return
+        await self._take_answer(refusal(call, Status.FAILED, "timeout", problem))
+
+    def _park(self, call: int) -> None:
+        self._parked[call] = None
+        self._tell_news()
+
     async def _take_answer(self, answer: Answer) -> None:
         if answer.status != Status.PART:
             if self._chronicle.writes_at_once(answer.call):
@@ -405,7 +430,12 @@ class Session:
         Tell who waits that only a person can move the open delivery on. It stays open.
         """
         pending = self._open
-        if pending is None or not self._parked or self._effects.running or pending.outcome:
+        if pending is None or self._effects.running or pending.outcome:
+            return
+        if self._unknown:
+            pending.settle(failure=EffectUncertain(self._chronicle.name, tuple(self._unknown)))
+            return
+        if not self._parked:
             return
         pending.settle(failure=ApprovalPending(self._chronicle.name, tuple(self._parked)))
 
@@ -535,6 +565,7 @@ class Session:
     def _give_up(self, calls: Iterable[int]) -> None:
         for call in calls:
             self._parked.pop(call, None)
+            self._unknown.pop(call, None)
         self._effects.give_up(calls)
 
     def _explain(self, failure: RunnerError) -> RunnerError:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from runner.wiring.looking import check_agent, doctor, inspect_path
     from runner.wiring.making import build_agent, new_agent
+    from runner.wiring.models import list_keys, list_models, list_providers, remove_key, set_key
     from runner.wiring.options import Options, Report
     from runner.wiring.past import (
         export_journal,
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
         replay,
         verify,
     )
+    from runner.wiring.spending import usage_named
     from runner.wiring.testing import run_tests
+    from runner.wiring.tools import list_tools
 
 __all__ = [
     "Options",
@@ -56,7 +59,12 @@ __all__ = [
     "is_instance",
     "journal_rows",
     "list_instances",
+    "list_keys",
+    "list_models",
+    "list_providers",
+    "list_tools",
     "new_agent",
+    "remove_key",
     "remove_named",
     "replay",
     "resolve_call",
@@ -68,9 +76,11 @@ __all__ = [
     "run_named",
     "run_tests",
     "send",
+    "set_key",
     "snapshot_named",
     "stop_named",
     "upgrade_named",
+    "usage_named",
     "verify",
 ]
 
@@ -89,7 +99,12 @@ _HOMES: Final = {
     "is_instance": "past",
     "journal_rows": "past",
     "list_instances": "lives",
+    "list_keys": "models",
+    "list_models": "models",
+    "list_providers": "models",
+    "list_tools": "tools",
     "new_agent": "making",
+    "remove_key": "models",
     "remove_named": "lives",
     "replay": "past",
     "resolve_call": "lives",
@@ -101,9 +116,11 @@ _HOMES: Final = {
     "run_named": "lives",
     "run_tests": "testing",
     "send": "lives",
+    "set_key": "models",
     "snapshot_named": "lives",
     "stop_named": "lives",
     "upgrade_named": "lives",
+    "usage_named": "spending",
     "verify": "past",
 }
 

@@ -19,6 +19,7 @@ from runner.kernel.abi import Status
 from runner.kernel.state import Answer
 from runner.memory.notes import InMemoryNotes
 from runner.package.fields import FieldProblem, Fields, anything, kind_of, list_of
+from runner.session.recovery import is_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,7 +98,7 @@ class Held:
             "history": [wire.encode(record) for record in history],
             "notes": self.notes.to_wire(),
             "provider": followed,
-            "usage": self.usage.to_wire(),
+            "usage": self.usage.to_state(),
         }
 
     def take_back(self, part: HostPart, path: Path) -> None:
@@ -119,7 +120,7 @@ class Held:
         The same, to be folded on by itself; without a provider.
         """
         notes = InMemoryNotes.from_wire(self.notes.to_wire())
-        return Held(None, notes, UsageMeter.from_wire(self.usage.to_wire()))
+        return Held(None, notes, self.usage.copy())
 
 
 def read_host_part(host: Value, calls: Iterable[Call], path: Path) -> HostPart:
@@ -141,7 +142,7 @@ def read_host_part(host: Value, calls: Iterable[Call], path: Path) -> HostPart:
                 answers=_answers(fields.required("answers", list_of(_answer)), calls),
                 notes=InMemoryNotes.from_wire(fields.required("notes", anything)),
                 provider=fields.required("provider", anything),
-                usage=UsageMeter.from_wire(fields.required("usage", anything)),
+                usage=UsageMeter.from_state(fields.required("usage", anything)),
                 history=_history(fields.required("history", list_of(_bytes)), path),
             )
     except FieldProblem as error:
@@ -154,13 +155,16 @@ def _history(packed: Iterable[bytes], path: Path) -> tuple[Record, ...]:
     except JournalCorrupt as error:
         raise SnapshotCorrupt(f"its history is not readable: {error.message}", path=str(path)) from error
     for seq, record in enumerate(records):
-        if not isinstance(record, Decision | Start | Receipt | Resolution) or _is_part(record):
+        if not isinstance(record, Decision | Start | Receipt | Resolution) or _is_bare_part(record):
             raise FieldProblem(f"history[{seq}]", "expected what is known of a call")
     return records
 
 
-def _is_part(record: Record) -> bool:
-    return isinstance(record, Receipt) and record.status == Status.PART
+def _is_bare_part(record: Record) -> bool:
+    """
+    Whether it is a part of an answer, and no step of a call.
+    """
+    return isinstance(record, Receipt) and record.status == Status.PART and not is_step(record)
 
 
 def _unreadable(problem: FieldProblem, path: Path) -> SnapshotCorrupt:

@@ -22,12 +22,14 @@ from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage, unpack
+from runner.policy.budgets import Budget
 from runner.policy.grants import Grants
 from runner.session.folding import Fold
 from runner.session.recovery import Await, Unknown
 from runner.wiring.held import Held, read_host_part
 from runner.wiring.held_fold import HeldFold
 from runner.wiring.prepare import Prepared, prepare
+from runner.wiring.purse import ledger_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,6 +196,13 @@ class Past:
         What the host holds for it.
         """
         return self.held_fold.held
+
+    @property
+    def budget(self) -> Budget:
+        """
+        What it may spend on models.
+        """
+        return Budget.from_limits(self.line.born.limits)[0]
 
     def parked(self) -> tuple[Call, ...]:
         """
@@ -366,6 +375,7 @@ def begin(host: Host, line: Line, provider: ScriptedProvider | None = None) -> P
             raise JournalCorrupt(line.name, memo.position, "its snapshot has another memory digest")
         origin = Path(line.name)
         held.take_back(read_host_part(memo.host, memo.state.calls, origin), origin)
+    held.usage.ledger = held.usage.ledger or ledger_of(line.born)
     # What was known when its first snapshot was taken is in that snapshot already.
     start = max(position, line.beginning)
     past = Past(
@@ -389,7 +399,8 @@ def _prepare_as(host: Host, packed: bytes, terms: Born | Upgraded, name: str, se
     package = AgentPackage(parts.manifest, parts.wasm, Path(name), parts.image)
     grants = Grants.parse(terms.allow, terms.deny)
     try:
-        limits = Limits.from_wire(terms.limits).to_wire()
+        _, own = Budget.from_limits(terms.limits)
+        limits = Limits.from_wire(own).to_wire()
     except ValueError as error:
         raise JournalCorrupt(name, seq, str(error)) from error
     prepared = prepare(host, package, grants=grants, limits=limits, on_log=_ignore)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from runner.journal.records import Record
-    from runner.kernel.state import MachineState
+    from runner.kernel.state import Call, MachineState
     from runner.wiring.held import HostPart
     from runner.wiring.host import Host
     from runner.wiring.line import Line, Past
@@ -178,7 +178,7 @@ def freeze(past: Past) -> Snapshot:
     """
     prepared, machine = past.prepared, past.machine
     state = machine.freeze()
-    known = past.fold.history.records(_operations(state))
+    known = past.fold.history.records(_calls(state))
     return Snapshot(
         agent=prepared.package.name,
         code_digest=prepared.admitted.code_digest,
@@ -266,12 +266,12 @@ def adopt_snapshot(
     _create(state, name, born, packages, memo, past)
 
 
-def _operations(state: MachineState) -> dict[int, str]:
+def _calls(state: MachineState) -> dict[int, Call]:
     """
     The calls that may still want an answer, with those that come back if the open delivery fails.
     """
     before = state.delivery.calls_before if state.delivery else ()
-    return {call.number: call.operation for call in (*before, *state.calls)}
+    return {call.number: call for call in (*before, *state.calls)}
 
 
 def _without_grants(history: Iterable[Record], state: MachineState, gate: Gate) -> list[Record]:
@@ -282,13 +282,13 @@ def _without_grants(history: Iterable[Record], state: MachineState, gate: Gate) 
     known = CallHistory()
     for record in history:
         known.note(record)
-    operations = _operations(state)
+    calls = _calls(state)
     kept: list[Record] = []
-    for record in known.records(operations):
+    for record in known.records(calls):
         match record:
             case Start():
                 # It may have happened, whatever the file says that one may do about it.
-                if "effectful" in (record.effect, gate.effect(operations[record.call])):
+                if "effectful" in (record.effect, gate.effect(calls[record.call])):
                     kept.append(replace(record, effect="effectful"))
             case Decision(verdict="allow") | Resolution(ruling="rerun"):
                 pass

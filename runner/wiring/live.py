@@ -22,6 +22,7 @@ from runner.kernel.abi import DeliveryKind
 from runner.kernel.limits import Limits
 from runner.kernel.machine import Machine, digest_of
 from runner.kernel.state import LastSnapshot
+from runner.policy.budgets import Budget
 from runner.session.chronicle import Chronicle, OpenGate
 from runner.session.recording import Unrecorded
 from runner.session.recovery import Await, CallHistory, Unknown
@@ -31,11 +32,13 @@ from runner.snapshot import read as read_snapshot
 from runner.snapshot import write as write_snapshot
 from runner.wiring.held import Held, read_host_part
 from runner.wiring.host import Host
-from runner.wiring.models import model_of, provider_of
+from runner.wiring.models import model_of, provider_of, providers_of
 from runner.wiring.options import Options, Report
 from runner.wiring.prepare import Prepared, prepare_under
+from runner.wiring.purse import Refusals, explained, persona_of, purse_of
 from runner.wiring.stopwatch import Stopwatch
 from runner.wiring.thaw import SEED_BYTES, agents_for, describe_restore, thaw
+from runner.wiring.tools import registry_of
 from runner.wiring.upgrading import FINISH, Rules, hand_on
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from runner.capabilities.base import Handlers
     from runner.codec import Value
     from runner.session.outcome import Outcome
+    from runner.tools.registry import ToolRegistry
     from runner.wiring.held import HostPart
 
 _Event = tuple[DeliveryKind, "Value"]
@@ -169,6 +173,7 @@ class Live:
         self._history = history or CallHistory()
         self._written: dict[str, Value] | None = None
         self._unwritten: RunnerError | None = None
+        self._refusals = Refusals()
         self._outcomes: list[Outcome] = []
         # What the report is of.
         self._reported: Outcome | None = None
@@ -178,10 +183,17 @@ class Live:
         """
         Finish what is open, then deliver one after the other until one fails, and report.
         """
+        async with registry_of(self._options, os.urandom(SEED_BYTES)) as tools:
+            await self._serve(deliveries, tools)
+        # Outside: what is raised inside a task group comes out as a group.
+        self._clock.lap("serve")
+        return self._report()
+
+    async def _serve(self, deliveries: Iterable[_Event], tools: ToolRegistry) -> None:
         kept = False
         self._session = session = Session(
             self._machine,
-            self._handlers(),
+            self._handlers(tools),
             self._host.ticker,
             on_log=self._options.on_log,
             on_snapshot=self._keep if self._options.snapshot else None,
@@ -207,32 +219,33 @@ class Live:
         finally:
             if not kept:
                 self._keep("")
-        # Outside: what is raised inside a task group comes out as a group.
-        self._clock.lap("serve")
-        return self._report()
 
     async def _deliver(self, session: Session, deliveries: Iterable[_Event]) -> None:
         deadline_ms = self._options.deadline_ms
         opened = await session.finish_open(deadline_ms=deadline_ms)
         if opened is not None:
+            opened = explained(opened, self._refusals)
             self._outcomes.append(opened)
             self._reported = opened
         for kind, payload in deliveries:
             # One report tells of one failure, and what was not delivered can be delivered again.
             if self._outcomes and self._outcomes[-1].failure is not None:
                 return
-            outcome = await session.deliver(kind, payload, deadline_ms=deadline_ms)
+            delivered = await session.deliver(kind, payload, deadline_ms=deadline_ms)
+            outcome = explained(delivered, self._refusals)
             self._outcomes.append(outcome)
             if self._reported is None or kind is DeliveryKind.MESSAGE:
                 self._reported = outcome
 
-    def _handlers(self) -> Handlers:
+    def _handlers(self, tools: ToolRegistry) -> Handlers:
         return standard_handlers(
-            providers=self._held.providers,
+            providers=providers_of(self._held.providers, self._prepared.grants),
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
-            usage=self._held.usage,
+            purse=purse_of(self._held.usage, Budget.parse(self._options.budget), self._refusals),
+            tools=tools,
+            persona=persona_of(self._options),
         )
 
     def _keep(self, reason: str) -> None:
@@ -269,7 +282,13 @@ class Live:
             position=self._position + self._session.position,
             created_at_ms=wall_clock_ms(),
             state=state,
-            host=self._held.to_wire(digest(self._packed), self._session.answers),
+            host=self._held.to_wire(
+                digest(self._packed),
+                self._session.answers,
+                self._history.records(
+                    call.number for call in state.calls if self._history.inside(call.number)
+                ),
+            ),
             memory_digest=digest_of(state.mind, prepared.image),
         )
 

@@ -25,6 +25,7 @@ from runner.wiring.lineage import adopt_snapshot, write_frozen
 from runner.wiring.lineage import fork as fork_line
 from runner.wiring.models import provider_of
 from runner.wiring.named import decide, give_birth, opened, resolve, stop, upgrade_life, whoever
+from runner.wiring.purse import persona_of
 from runner.wiring.serving import NO_MESSAGE, Serving
 from runner.wiring.stopwatch import Stopwatch
 from runner.wiring.thaw import agents_for
@@ -66,6 +67,7 @@ def run_named(path: Path, name: str, value: Value, options: Options, ask: tuple[
     """
     clock = Stopwatch()
     provider_of(options)
+    persona_of(options)
     host = Host(options.cache)
     with state_of(options.state, options.max_state_bytes) as state:
         give_birth(state, host, host.load(path, progress=options.on_progress), name, options, ask)
@@ -148,6 +150,7 @@ def restore_named(
     """
     clock = Stopwatch()
     provider_of(options)
+    persona_of(options)
     host = Host(options.cache)
     snapshot = read_snapshot(path)
     part = read_host_part(snapshot.host, snapshot.state.calls, path)

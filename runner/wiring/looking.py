@@ -100,6 +100,8 @@ def doctor(cache: Path | None = None) -> list[dict[str, Any]]:
         _package_row("ziglang", "C compiler", "pip install 'wasm-agent-runner[c]'"),
         *(_engine_row(language, cache) for language in ENGINE_LANGUAGES),
         _package_row("quickjs_rs", "TypeScript", "pip install 'wasm-agent-runner[typescript]'"),
+        _package_row("jsonschema_rs", "tools from files", "pip install 'wasm-agent-runner[tools]'"),
+        _package_row("mcp", "MCP servers", "pip install 'wasm-agent-runner[mcp]'"),
     ]
     return [row for row in rows if row is not None]
 

@@ -34,6 +34,7 @@ from runner.journal.records import (
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.state import LastSnapshot
 from runner.package.agent import AgentPackage
+from runner.policy.budgets import Budget
 from runner.policy.gate import Gate
 from runner.policy.grants import Grants
 from runner.session.chronicle import BY_POLICY, Chronicle
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from runner.journal import Journal
     from runner.journal.records import Record, Ruling, Verdict
     from runner.kernel.machine import Machine
+    from runner.policy.gate import ToolEffect
     from runner.providers.scripted import ScriptedProvider
     from runner.session.crew import Confirm
     from runner.session.effects import Handlers
@@ -214,7 +216,7 @@ def born_of(
         agent=prepared.package.name,
         code_digest=prepared.admitted.code_digest,
         image_digest=prepared.image.digest,
-        limits=prepared.limits.to_wire(),
+        limits={**prepared.limits.to_wire(), **Budget.parse(options.budget).to_limits()},
         allow=options.allow,
         deny=options.deny,
         ask=ask,
@@ -276,9 +278,22 @@ def _bring_up(state: StateDirectory, host: Host, journal: Journal, provider: Scr
 
 
 @asynccontextmanager
-async def session_of(life: Life, host: Host, options: Options, handlers: Handlers) -> AsyncIterator[Session]:
+async def session_of(
+    life: Life,
+    host: Host,
+    options: Options,
+    handlers: Handlers,
+    tool_effect: ToolEffect | None = None,
+) -> AsyncIterator[Session]:
     """
     Go on with an instance: its effects are made, its answers fed, all of it written down first.
+
+    Args:
+        life: Open for writing.
+        host: What runs it.
+        options: Choices for this command.
+        handlers: What its calls do.
+        tool_effect: The effect class of a tool's call; `None` takes each at its worst.
 
     Raises:
         EffectUncertain: If a person has to say first whether something happened.
@@ -286,7 +301,7 @@ async def session_of(life: Life, host: Host, options: Options, handlers: Handler
     writer = Writer(life)
     chronicle = Chronicle(
         writer,
-        Gate(life.prepared.grants, life.line.terms.ask),
+        Gate(life.prepared.grants, life.line.terms.ask, tool_effect),
         life.fold.history,
         name=life.name,
         clock_ms=wall_clock_ms,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from runner.codec import Value
     from runner.kernel.slice import LogLine
+    from runner.tools.base import Tool
 
 
 Checkpoint: TypeAlias = Literal["asked", "always"] | int
@@ -48,6 +49,10 @@ class Options:
         model: `PROVIDER/MODEL`, or `None` for the scripted one.
         snapshot: Where to write a snapshot: whenever the guest asks, and at the end, also of a delivery
             that failed; or `None`.
+        budget: What a new instance may spend on models, as `KEY=VALUE,…`.
+        persona: File with what stands above all that an agent tells a model, or `None`.
+        on_model: Hears what models say and use while they do: `text`, `tool` and `turn`, with a text, or a
+            map of `name` and `arguments`, or the turn's usage. Untrusted text.
         sync: Whether a snapshot is on the disk before the call returns.
         deterministic: Restore only: go on with the snapshot's random stream.
         on_log: Takes each line that the guest logs. Untrusted text.
@@ -57,6 +62,13 @@ class Options:
         state: Where named instances live; `None` for the user's state directory.
         max_state_bytes: The most that its database may have, or `None`.
         stopping: Of a named instance: whether an interrupt is to stop it and not to end its delivery.
+        root: Directories whose files tools may read.
+        allow_write: Directories whose files tools may write.
+        http_host: Hosts that tools may ask, as `HOST[:PORT]`.
+        allow_command: Programs that tools may run.
+        tools: Manifests of tools that are HTTP requests.
+        mcp_config: File that names MCP servers, or `None`.
+        own_tools: Tools of whoever uses this as a library.
     """
 
     allow: tuple[str, ...] = ()
@@ -66,6 +78,9 @@ class Options:
     script: Path | None = None
     model: str | None = None
     snapshot: Path | None = None
+    budget: tuple[str, ...] = ()
+    persona: Path | None = None
+    on_model: Callable[[str, Value], None] | None = None
     sync: bool = True
     deterministic: bool = False
     on_log: Callable[[LogLine], None] = _drop
@@ -75,6 +90,13 @@ class Options:
     state: Path | None = None
     max_state_bytes: int | None = None
     stopping: Callable[[], bool] = _never
+    root: tuple[Path, ...] = ()
+    allow_write: tuple[Path, ...] = ()
+    http_host: tuple[str, ...] = ()
+    allow_command: tuple[str, ...] = ()
+    tools: tuple[Path, ...] = ()
+    mcp_config: Path | None = None
+    own_tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ from runner.journal.records import (
 from runner.journal.state import NAME, default_state_root
 from runner.kernel.abi import DeliveryKind, Status
 from runner.kernel.limits import Limits
+from runner.policy.budgets import Budget
 from runner.session.recovery import Action, Await, Decide, Execute, Feed, Unknown
 from runner.snapshot import Snapshot
 from runner.snapshot import decode as decode_snapshot
@@ -129,7 +130,7 @@ def _encoded_origin(line: Line, host: Host) -> bytes:
             code_digest=born.code_digest,
             image_digest=born.image_digest,
             imports=past.prepared.admitted.imports,
-            limits=Limits.from_wire(born.limits),
+            limits=Limits.from_wire(Budget.from_limits(born.limits)[1]),
             position=memo.position,
             created_at_ms=born.at_ms,
             state=memo.state,

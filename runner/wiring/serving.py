@@ -8,6 +8,7 @@ import signal
 import threading
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,9 +18,11 @@ from runner.capabilities.standard import standard_handlers
 from runner.digest import show
 from runner.errors import Interrupted
 from runner.kernel.abi import DeliveryKind
-from runner.wiring.models import model_of
+from runner.wiring.models import model_of, providers_of
 from runner.wiring.named import session_of, stop
 from runner.wiring.options import Options, Report
+from runner.wiring.purse import Refusals, explained, persona_of, purse_of
+from runner.wiring.tools import check_wanted, registry_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from runner.codec import Value
     from runner.session.outcome import Outcome
     from runner.session.session import Session
+    from runner.tools.registry import ToolRegistry
     from runner.wiring.host import Host
     from runner.wiring.named import Life
     from runner.wiring.stopwatch import Stopwatch
@@ -65,6 +69,7 @@ class Serving:
         self.outcomes: list[Outcome] = []
         # What the report is of.
         self._reported: Outcome | None = None
+        self._refusals = Refusals()
         self._is_delivered = False
         self._is_stopped = False
 
@@ -81,9 +86,14 @@ class Serving:
             Interrupted: If the instance was stopped; what was open stays open.
         """
         with anyio.CancelScope() as scope:
-            async with self._session() as session, anyio.create_task_group() as watchers:
+            async with (
+                registry_of(self._options, self._identity()) as tools,
+                self._session(tools) as session,
+                anyio.create_task_group() as watchers,
+            ):
                 await watchers.start(self._heed_signals, session, scope)
                 async for kind, outcome in self._deliveries(session, value):
+                    outcome = explained(outcome, self._refusals)
                     self.outcomes.append(outcome)
                     if self._reported is None or kind is DeliveryKind.MESSAGE:
                         self._reported = outcome
@@ -97,16 +107,22 @@ class Serving:
         self._clock.lap("serve")
         return self._report()
 
-    def _session(self) -> AbstractAsyncContextManager[Session]:
+    def _identity(self) -> bytes:
+        return self._life.line.born.entropy + self._life.name.encode()
+
+    def _session(self, tools: ToolRegistry) -> AbstractAsyncContextManager[Session]:
+        check_wanted(self._life, tools)
         held = self._life.held
         handlers = standard_handlers(
-            providers=held.providers,
+            providers=providers_of(held.providers, self._life.prepared.grants),
             default_model=model_of(self._options),
             grants=self._life.prepared.grants,
             notes=held.notes,
-            usage=held.usage,
+            purse=purse_of(held.usage, self._life.budget, self._refusals, Path(self._state)),
+            tools=tools,
+            persona=persona_of(self._options),
         )
-        return session_of(self._life, self._host, self._options, handlers)
+        return session_of(self._life, self._host, self._options, handlers, tools.effect_of)
 
     async def _deliveries(
         self, session: Session, value: Value

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from runner import codec
+from runner.capabilities.asking import Purse
 from runner.capabilities.base import CallResult, Handlers, refused
 from runner.capabilities.standard import standard_handlers
 from runner.capabilities.usage import UsageMeter
@@ -31,7 +32,7 @@ def standard() -> Handlers:
         default_model=SCRIPTED_MODEL,
         grants=Grants(),
         notes=InMemoryNotes(),
-        usage=UsageMeter(),
+        purse=Purse(usage=UsageMeter()),
     )
 
 
@@ -129,7 +130,8 @@ def test_there_are_no_tools() -> None:
     assert call(standard(), "tool.list", {}) == CallResult(Status.OK, [])
     for request in ({"name": "shell"}, {"name": "shell", "arguments": {"x": 1}}):
         assert call(standard(), "tool.call", request) == CallResult(
-            Status.NOT_FOUND, {"kind": "not_found", "message": "no tool named 'shell' is granted"}
+            Status.DENIED,
+            {"kind": "denied", "message": "tool 'shell' is not granted; add --allow tool:shell"},
         )
 
 

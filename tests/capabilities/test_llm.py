@@ -5,19 +5,23 @@ Asking a model.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
 
-from runner.capabilities import llm as llm_module
-from runner.capabilities.base import CallResult, Handlers
-from runner.capabilities.llm import Llm
+from runner.capabilities import asking
+from runner.capabilities.asking import Purse
+from runner.capabilities.base import CallResult
+from runner.capabilities.standard import standard_handlers
 from runner.capabilities.usage import UsageMeter
 from runner.codec import Value
 from runner.errors import ProviderError
 from runner.kernel.abi import Status
+from runner.memory.notes import InMemoryNotes
 from runner.package.fields import FieldProblem
+from runner.policy.budgets import Charge
 from runner.policy.grants import Grants
 from runner.providers.base import Message, ModelRequest, Stop, StreamEvent, TextDelta, Usage
 from runner.providers.script import Events, Fault, Reply, Script, Step
@@ -60,13 +64,13 @@ class Agent:
     def __init__(self, *providers: Any, grants: Grants | None = None) -> None:
         self.usage = UsageMeter()
         self.parts: list[Value] = []
-        table = Llm(
+        self.handlers = standard_handlers(
             providers={provider.name: provider for provider in providers},
             default_model=SCRIPTED_MODEL,
             grants=grants or Grants(),
-            usage=self.usage,
-        ).handlers()
-        self.handlers = Handlers(table)
+            notes=InMemoryNotes(),
+            purse=Purse(usage=self.usage),
+        )
 
     def call(self, operation: str, request: Value) -> CallResult:
         """
@@ -158,7 +162,7 @@ def test_parts_are_emitted_only_when_they_are_asked_for() -> None:
         ({"messages": [{"role": "user"}]}, "messages[0].content: missing"),
         (
             {"messages": [*ASK["messages"], {"role": "user", "content": None}]},
-            "messages[1].content: expected text, found null",
+            "messages[1].content: expected text or a list, found null",
         ),
         ({"messages": [{"role": "user", "content": "x", "name": "y"}]}, "messages[0].name: unknown key"),
         ({"temperature": 1.0}, "temperature: unknown key"),
@@ -290,7 +294,7 @@ def test_an_answer_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     """
     A provider can't fill the host's memory.
     """
-    monkeypatch.setattr(llm_module, "MAX_ANSWER_CHARACTERS", 3)
+    monkeypatch.setattr(asking, "MAX_ANSWER_CHARACTERS", 3)
     provider = Recording(TextDelta("ab"), TextDelta("cd"), Stop("end"))
     assert Agent(provider).call("llm.chat", ASK) == CallResult(
         Status.FAILED, {"kind": "upstream", "message": "provider scripted: the answer is too long"}
@@ -357,7 +361,11 @@ def test_a_request_that_failed_is_counted_with_what_is_known_of_its_cost(
     """
     agent = Agent(Recording(*events))
     assert agent.call("llm.chat", ASK).status is Status.FAILED
-    assert (agent.usage.calls, agent.usage.input_tokens, agent.usage.output_tokens) == used
+    assert (
+        agent.usage.calls,
+        agent.usage.total.input_tokens,
+        agent.usage.total.output_tokens,
+    ) == used
 
 
 def test_a_request_that_is_cancelled_is_counted_and_closed() -> None:
@@ -386,9 +394,12 @@ def test_the_totals_survive_their_wire_form() -> None:
     """
     And what is none is refused.
     """
-    meter = UsageMeter(3, 5, None)
-    assert UsageMeter.from_wire(meter.to_wire()) == meter
+    meter = UsageMeter()
+    meter.add(Usage(5, None, 2), "scripted/default", 7)
+    assert UsageMeter.from_state(meter.to_state()) == replace(meter, charged=Charge(0, 0, 0, 0))
+    older = UsageMeter.from_state({"calls": 3, "input_tokens": 5, "output_tokens": None})
+    assert older.to_wire() == {"calls": 3, "input_tokens": 5, "output_tokens": None}
     with pytest.raises(FieldProblem, match=r"^input_tokens: expected an integer, found text$"):
-        UsageMeter.from_wire({"calls": 1, "input_tokens": "x", "output_tokens": 1})
+        UsageMeter.from_state({"calls": 1, "input_tokens": "x", "output_tokens": 1})
     with pytest.raises(FieldProblem, match=r"^output_tokens: missing$"):
-        UsageMeter.from_wire({"calls": 1, "input_tokens": 1})
+        UsageMeter.from_state({"calls": 1, "input_tokens": 1})

@@ -19,7 +19,8 @@ from runner.wiring import options as choices
 LIVES = frozenset({
     "run_named", "send", "resume", "restore_named", "list_instances", "inspect_named", "snapshot_named",
     "fork_named", "stop_named", "remove_named", "journal_rows", "export_journal", "replay", "verify",
-    "approvals", "rule_on", "resolve_call", "collect_garbage", "upgrade_named",
+    "approvals", "rule_on", "resolve_call", "collect_garbage", "upgrade_named", "list_providers",
+    "list_models", "list_keys", "set_key", "remove_key", "list_tools",
 })  # fmt: skip
 """
 What the verbs of named instances ask of the wiring.

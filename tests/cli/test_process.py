@@ -41,7 +41,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> dic
     }
     cache = tmp_path_factory.getbasetemp() / "cli-cache"
     state = tmp_path / "state"
-    return kept | {"XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(state), "PYTHONPATH": str(ROOT)}
+    return kept | {
+        "XDG_CACHE_HOME": str(cache),
+        "XDG_STATE_HOME": str(state),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "PYTHONPATH": str(ROOT),
+    }
 
 
 @pytest.fixture

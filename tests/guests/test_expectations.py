@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from runner import codec
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.capabilities.usage import UsageMeter
 from runner.errors import RunnerError
@@ -141,7 +142,7 @@ async def _deliver_all(host: Host, case: Case) -> None:
         default_model=SCRIPTED_MODEL,
         grants=prepared.grants,
         notes=InMemoryNotes(),
-        usage=UsageMeter(),
+        purse=Purse(usage=UsageMeter()),
     )
     machine = Machine(prepared.program, prepared.image, prepared.limits, entropy=bytes(32))
     async with Session(machine, handlers, host.ticker, on_log=_ignore) as session:

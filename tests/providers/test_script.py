@@ -135,11 +135,11 @@ TURN = {"reply": "x"}
         ({"turns": [{"events": []}]}, "turns[0].events: expected at least 1, found 0"),
         (
             {"turns": [{"events": [{"txt": "x"}]}]},
-            'turns[0].events[0]: expected one of "text", "usage", "stop" or "fault"',
+            'turns[0].events[0]: expected one of "text", "tool_call", "usage", "stop" or "fault"',
         ),
         (
             {"turns": [{"events": [{"text": "x", "stop": "end"}]}]},
-            'turns[0].events[0]: expected one of "text", "usage", "stop" or "fault"',
+            'turns[0].events[0]: expected one of "text", "tool_call", "usage", "stop" or "fault"',
         ),
         (
             {"turns": [{"events": [{"stop": "end"}, {"text": "x"}]}]},

@@ -14,7 +14,20 @@ import pytest
 from runner.codec import Value
 from runner.errors import ProviderError
 from runner.package.fields import FieldProblem
-from runner.providers.base import Message, ModelRequest, Provider, Stop, StreamEvent, TextDelta, Usage
+from runner.providers.base import (
+    ImagePart,
+    Message,
+    ModelRequest,
+    Provider,
+    Reasoning,
+    Stop,
+    StreamEvent,
+    TextDelta,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from runner.providers.script import Answer, Events, Fault, FaultKind, Reply, Rule, Script, Step
 from runner.providers.scripted import SCRIPTED_MODEL, ScriptedProvider
 
@@ -362,3 +375,35 @@ def test_a_script_file_is_followed(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text('[[rules]]\nwhen.matches = "^[0-9]+$"\nreply = "{input} it is"\n', encoding="utf-8")
     assert text_of(ScriptedProvider.from_file(path), user("42")) == "42 it is"
+
+
+def test_a_script_can_call_tools() -> None:
+    """Each call has an id that no other has, and the answer ends with that."""
+    call = ToolCall("", "add", {"a": 1})
+    turn = Events(steps=(Step(call), Step(call), Step(ToolCall("mine", "add", {}))))
+    events = [
+        event
+        for event in events_of(ScriptedProvider(Script(turns=(turn,))), user("go"))
+        if not isinstance(event, Usage)
+    ]
+    assert events == [
+        ToolCall("call-1-1", "add", {"a": 1}),
+        ToolCall("call-1-2", "add", {"a": 1}),
+        ToolCall("mine", "add", {}),
+        Stop("tool_calls"),
+    ]
+
+
+def test_words_of_tool_results_are_counted() -> None:
+    """They are read like any other."""
+    asked = ModelRequest(
+        model="default",
+        messages=(
+            Message("user", (TextPart("one two"), ToolResult("x", "three four"))),
+            Message("user", (ToolResult("y", (TextPart("five"), ImagePart("image/png", b"!"))),)),
+            Message("assistant", (ToolCall("z", "add", {}), Reasoning("scripted", "{}"))),
+        ),
+    )
+    provider = ScriptedProvider(Script(turns=(Reply(template="yes"),)))
+    assert Usage(5, 1) in events_of(provider, asked)
+    assert asked.last_user_text == "one two"

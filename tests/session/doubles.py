@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 import anyio
 import anyio.lowlevel
 
-from runner.capabilities.base import CallResult
+from runner.capabilities.base import CallResult, Steps
 from runner.codec import Value
 from runner.kernel.abi import Status
 from runner.kernel.machine import Machine
@@ -32,9 +32,12 @@ class Scripted:
         self.started: list[str] = []
         self.cancelled = 0
 
-    async def handle(self, operation: str, request: Value, emit: Emit, *, execution: str = "") -> CallResult:
+    async def handle(
+        self, operation: str, request: Value, emit: Emit, *, execution: str = "", steps: Steps | None = None
+    ) -> CallResult:
         """Answer one call."""
         assert execution
+        assert steps is not None
         self.started.append(operation)
         try:
             return await self._behave(operation, request, emit)

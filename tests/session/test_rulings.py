@@ -53,9 +53,9 @@ class Asks:
         del call
         return Ruling("ask", "--ask llm")
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """Nothing may be repeated."""
-        del operation
+        del call
         return "effectful"
 
 

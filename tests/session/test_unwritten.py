@@ -43,9 +43,9 @@ class Allows:
         del call
         return Ruling("allow", "granted")
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """Nothing may be repeated, so receipts are written at once."""
-        del operation
+        del call
         return "effectful"
 
 
@@ -97,9 +97,9 @@ class MayRepeat(Allows):
     A gate whose effects may all be made again, so their receipts wait for the next transaction.
     """
 
-    def effect(self, operation: str) -> EffectClass:
+    def effect(self, call: Call) -> EffectClass:
         """As a model's answer: it costs money, and changes nothing."""
-        del operation
+        del call
         return "idempotent"
 
 

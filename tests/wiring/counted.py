@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 
+from runner.capabilities.asking import Purse
 from runner.capabilities.standard import standard_handlers
 from runner.codec import Value
 from runner.crashtest.ledger import Ledger, LedgerHandlers
@@ -78,7 +79,7 @@ class World:
                 default_model=SCRIPTED_MODEL,
                 grants=life.prepared.grants,
                 notes=life.held.notes,
-                usage=life.held.usage,
+                purse=Purse(usage=life.held.usage),
             )
             async with session_of(
                 life, self.host, options, LedgerHandlers(handlers, self.ledger, _pass)

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from runner.build.engines import EngineLanguage
+from runner.build.engines import EngineLanguage, engine_module
 from runner.cache import BlobCache
 from runner.errors import AgentInvalid, LimitExceeded, RunnerError, SourceRejected
 from runner.kernel.slice import LogLine
 from runner.wiring import build_agent, inspect_path, restore_snapshot, run_agent
-from runner.wiring import interpreted as interpreted_module
 
 pytestmark = pytest.mark.js
 
@@ -59,13 +58,12 @@ def rejected(folder: Path, options: Any) -> SourceRejected:
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[EngineLanguage]:
     """Grows whenever an engine is asked for because an agent has to be loaded anew."""
     asked: list[EngineLanguage] = []
-    real = interpreted_module.engine_module
 
     def counted(language: EngineLanguage, cache: BlobCache, progress: Any = None) -> bytes:
         asked.append(language)
-        return real(language, cache, progress)
+        return engine_module(language, cache, progress)
 
-    monkeypatch.setattr(interpreted_module, "engine_module", counted)
+    monkeypatch.setattr("runner.wiring.interpreted.engine_module", counted)
     return asked
 
 

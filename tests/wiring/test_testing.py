@@ -25,7 +25,10 @@ export function countsOneAgain() { equal(++count, 1); }
 export async function asksTheModel() { equal(await run("hi"), "(scripted) You said: hi"); }
 export function isWrong() { deepEqual({ a: [1] }, { a: [2] }); }
 export function spins() { while (true) {} }
-export async function throwsAsExpected() { throws(() => { throw new Error("x"); }); await rejects(async () => null.x); }
+export async function throwsAsExpected() {
+  throws(() => { throw new Error("x"); });
+  await rejects(async () => null.x);
+}
 export function _helper() { throw new Error("no test"); }
 export const notAFunction = 1;
 """

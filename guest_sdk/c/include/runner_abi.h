@@ -58,11 +58,21 @@ enum runner_log {
 
 /* Shapes that the requests and answers below name (CDDL):
 
-     message = { role: "system" / "user" / "assistant", content: tstr }
-     content = { type: "text", text: tstr } / { type: "tool_call", id: tstr, name: tstr, arguments:
-       { * tstr => any } }
+     message = { role: "system" / "user" / "assistant", content: tstr / [* content] }
+     content = text / image / tool_call / tool_result / reasoning
+     text = { type: "text", text: tstr }
+     image = { type: "image", media_type: "image/png" / "image/jpeg" / "image/gif" / "image/webp",
+       data: bstr }
+     tool_call = { type: "tool_call", id: tstr, name: tstr, arguments: { * tstr => any }, ? seal:
+       tstr }
+     tool_result = { type: "tool_result", id: tstr, content: tstr / [* text / image], ? is_error:
+       bool }
+     reasoning = { type: "reasoning", made_by: tstr, data: tstr, ? text: tstr }
+     effort = "none" / "minimal" / "low" / "medium" / "high" / "max"
      stop = "end" / "max_tokens" / "stop_sequence" / "tool_calls" / "refusal"
-     usage = { calls: uint, input_tokens: uint / null, output_tokens: uint / null }
+     usage = { calls: uint, input_tokens: uint / null, output_tokens: uint / null, ?
+       cache_read_tokens: uint, ? cache_write_tokens: uint, ? reasoning_tokens: uint, ? cost_usd:
+       float }
      note = { id: tstr, title: tstr, content: tstr }
      error = { kind: tstr, message: tstr } */
 
@@ -101,8 +111,9 @@ void agent_upgrade(int32_t delivery, int32_t kind, uint32_t size);
 
 /* Asks the model, runs the tools it calls, and answers with its final text.
      request: { messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ?
-       max_tokens: uint, ? tools: [* tstr], ? stream: bool }
-     answer: { text: tstr, stop: stop, model: tstr, usage: usage }
+       max_tokens: uint, ? tools: [* tstr], ? response_schema: { * tstr => any }, ? effort: effort,
+       ? max_turns: uint, ? stream: bool }
+     answer: { text: tstr, stop: stop / "max_turns", model: tstr, usage: usage }
      part: { text: tstr }
      returns: call number, 1 or more
      status: FAULT, INVALID, DENIED, LIMIT, UNSUPPORTED
@@ -112,7 +123,8 @@ int32_t runner_llm_chat(const void *ptr, uint32_t len);
 
 /* Asks the model for one turn; tool calls in it are the guest's to make.
      request: { messages: [+ message], ? system: tstr, ? provider: tstr, ? model: tstr, ?
-       max_tokens: uint, ? tools: [* tstr], ? stream: bool }
+       max_tokens: uint, ? tools: [* tstr], ? response_schema: { * tstr => any }, ? effort: effort,
+       ? stream: bool }
      answer: { content: [* content], stop: stop, model: tstr, usage: usage }
      part: { text: tstr }
      returns: call number, 1 or more

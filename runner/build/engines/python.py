@@ -42,8 +42,17 @@ _LEFT_OUT: Final = re.compile(
     r"(asm|emitn|emitinline|nlr(?!\.c|setjmp\.c)|mod(thread|gc|micropython|errno)|(profile|showbc|repl|persistentcode|"
     r"frozenmod|pystack|nativeglue|objint_longlong|builtinhelp|objringio|ringbuf|stackctrl|pairheap|formatfloat)\.c)"
 )
-_MAP_FUNCTIONS: Final = ("mp_map_init", "mp_map_init_fixed_table", "mp_map_deinit", "mp_map_clear", "mp_map_lookup", "mp_map_dump")
-_STEPPED: Final = r'mp_raise_NotImplementedError\(MP_ERROR_TEXT\("only slices with step=1 \(aka None\) are supported"\)\);'
+_MAP_FUNCTIONS: Final = (
+    "mp_map_init",
+    "mp_map_init_fixed_table",
+    "mp_map_deinit",
+    "mp_map_clear",
+    "mp_map_lookup",
+    "mp_map_dump",
+)
+_STEPPED: Final = (
+    r'mp_raise_NotImplementedError\(MP_ERROR_TEXT\("only slices with step=1 \(aka None\) are supported"\)\);'
+)
 # The loop of the interpreter, and what it spends its time in.
 _HOT: Final = ("vm", "gc", "map", "obj", "runtime", "objfun", "bc", "qstr")
 
