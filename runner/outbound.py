@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _MAX_SHOWN_CHARACTERS: Final = 200
@@ -115,7 +118,7 @@ async def opened(ask: Ask) -> AsyncIterator[Opened]:
     """
     import httpx  # noqa: PLC0415 - heavy, and needed only where something is asked
 
-    transport = httpx.AsyncHTTPTransport(trust_env=False, retries=0, verify=ask.scheme == "https")
+    transport = httpx.AsyncHTTPTransport(trust_env=False, retries=0, verify=trusted())
     async with transport:
         try:
             response = await transport.handle_async_request(_request(ask))
@@ -157,7 +160,7 @@ async def exchange(ask: Ask) -> Reply:
     """
     import httpx  # noqa: PLC0415 - heavy, and needed only where something is asked
 
-    transport = httpx.AsyncHTTPTransport(trust_env=False, retries=0, verify=ask.scheme == "https")
+    transport = httpx.AsyncHTTPTransport(trust_env=False, retries=0, verify=trusted())
     async with transport:
         try:
             response = await transport.handle_async_request(_request(ask))
@@ -167,6 +170,16 @@ async def exchange(ask: Ask) -> Reply:
             raise Unreached(_words(error)) from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise BrokenOff(_words(error)) from error
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """
+    Whom a certificate is believed from: those whom the system believes. Read once, because it takes its time.
+    """
+    import ssl  # noqa: PLC0415 - heavy, and needed only where something is asked
+
+    return ssl.create_default_context()
 
 
 def _request(ask: Ask) -> httpx.Request:

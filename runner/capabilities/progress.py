@@ -27,7 +27,6 @@ from runner import codec
 from runner.capabilities.requests import part_to_wire, read_part
 from runner.capabilities.usage import charge_to_wire, read_charge, read_usage, usage_to_wire
 from runner.journal.records import Decision, Receipt, Resolution, Start
-from runner.kernel.abi import Status
 from runner.package.fields import Fields, anything, count, flag, list_of, one_of, or_null, positive, text
 from runner.providers.base import STOP_REASONS, Part, StopReason, TextPart, ToolCall, Usage
 
@@ -260,16 +259,25 @@ def meter_step(meter: UsageMeter, payload: bytes) -> bool:
     return True
 
 
-def pending_question(past: Iterable[StepRecord]) -> dict[str, Value] | None:
+def tool_in_question(past: Iterable[StepRecord]) -> dict[str, Value] | None:
     """
-    The tool that a person was asked about last, with its arguments; `None` if none was.
+    The tool inside a call that a person has to rule on, with its `name` and `arguments`: one that they are
+    asked about, or one that began and was not reported. `None` if it is about the call itself.
     """
-    for record in reversed(tuple(past)):
-        if isinstance(record, Receipt) and record.status == Status.PART:
-            step = codec.decode(record.payload)
+    records = tuple(past)
+    match records[-1] if records else None:
+        case Decision(verdict="ask"):
+            step = codec.decode(records[-2].payload) if isinstance(records[-2], Receipt) else {}
             if isinstance(step, dict) and step.get("step") == "ask":
-                return {"tool": step.get("name"), "arguments": step.get("arguments")}
-    return None
+                return {"name": step["name"], "arguments": step["arguments"]}
+            return None
+        case Start() as start:
+            number, _, index = start.execution.partition(_INSIDE)[2].partition(".")
+            turn = Progress.of(records).turns.get(int(number))
+            call = turn.calls[int(index)] if turn else None
+            return {"name": call.name, "arguments": dict(call.arguments)} if call else None
+        case _:
+            return None
 
 
 def _ended_to_wire(ended: Ended) -> dict[str, Value]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 
 from runner import codec
+from runner.capabilities.progress import tool_in_question
 from runner.errors import InstanceBusy, LimitExceeded, UsageError
 from runner.journal.records import Slice, Stopped
 from runner.snapshot import read as read_snapshot
@@ -366,8 +367,8 @@ def approvals(
         names = [name] if name is not None else _with_questions(directory.names())
         for each in names:
             with opened(directory, host, each, write=False) as life:
-                rows += [_question(each, "approve", call) for call in life.parked()]
-                rows += [_question(each, "uncertain", call) for call in life.uncertain()]
+                rows += [_question(life, "approve", call) for call in life.parked()]
+                rows += [_question(life, "uncertain", call) for call in life.uncertain()]
     return rows
 
 
@@ -376,13 +377,20 @@ def _with_questions(rows: list[InstanceRow]) -> list[str]:
     return [row.name for row in rows if row.status in ("waiting", "uncertain", "stopped")]
 
 
-def _question(name: str, question: str, call: Call) -> dict[str, Any]:
+def _question(past: Past, question: str, call: Call) -> dict[str, Any]:
+    """
+    What a person has to know: the call, or the tool that a model wants to use inside it.
+    """
+    operation, request = call.operation, codec.decode(call.request)
+    inner = tool_in_question(past.fold.history.inside(call.number))
+    if inner is not None:
+        operation, request = f"tool.call inside {operation}", inner
     return {
-        "instance": name,
+        "instance": past.name,
         "call": call.number,
         "question": question,
-        "operation": call.operation,
-        "request": codec.decode(call.request),
+        "operation": operation,
+        "request": request,
     }
 
 

@@ -6,14 +6,21 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from runner.errors import UsageError
 from runner.tools.base import ToolFailure, ToolOverran
@@ -511,3 +518,63 @@ def test_what_was_meant_for_one_origin_is_not_told_to_another(server: Server):
         assert set(request["headers"]) == {"host", "accept", "accept-encoding", "user-agent"}
     finally:
         other.close()
+
+
+# -- certificates -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secure_server(server: Server, tmp_path: Path) -> tuple[Server, Path]:
+    """The server over TLS, with a certificate for `good.example`, and the file that it is believed by."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "good.example")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("good.example")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    believed, both = tmp_path / "ca.pem", tmp_path / "server.pem"
+    believed.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    both.write_bytes(believed.read_bytes() + key.private_bytes(serialization.Encoding.PEM, form, plain))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(both)
+    server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
+    # Handshakes that a client breaks off are none of a test's output.
+    server.http.handle_error = lambda *_: None  # type: ignore[method-assign]
+    return server, believed
+
+
+def test_a_certificate_is_held_to_the_name_and_not_to_the_address(
+    secure_server: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
+):
+    """The connection goes to an address that was judged; who answers there must be whom the URL names."""
+    server, believed = secure_server
+    context = ssl.create_default_context(cafile=str(believed))
+    monkeypatch.setattr("runner.outbound.trusted", lambda: context)
+    hosts = ["*:*", server.host]
+    resolve = names({"good.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]})
+    url = f"https://good.example:{server.port}/"
+    assert run("fetch_url", {"url": url}, hosts, resolve)["text"] == "ok"
+    kind, message = failure("fetch_url", {"url": f"https://other.example:{server.port}/"}, hosts, resolve)
+    assert (kind, "ertificate" in message) == ("failed", True)
+    assert failure("fetch_url", {"url": f"https://{server.host}/"}, hosts, resolve)[0] == "failed"
+    assert len(server.requests) == 1
+
+
+def test_a_certificate_that_the_system_does_not_believe_is_refused(secure_server: tuple[Server, Path]):
+    """Whoever signed it himself."""
+    server, _ = secure_server
+    resolve = names({"good.example": ["127.0.0.1"]})
+    url = f"https://good.example:{server.port}/"
+    assert failure("fetch_url", {"url": url}, ["*:*", server.host], resolve)[0] == "failed"
+    assert server.requests == []

@@ -225,7 +225,7 @@ def test_a_rerun_has_the_same_idempotency_key(relay: Path, options: OptionsFor, 
             await anyio.sleep_forever()
         return len(told)
 
-    chosen = options(allow=("tool",), own_tools=(own_tool(first_hangs, timeout_ms=200),))
+    chosen = options(allow=("tool",), own_tools=(own_tool(first_hangs, timeout_ms=500),))
     with pytest.raises(EffectUncertain):
         run_named(relay, "rex", {"name": "probe"}, chosen)
     resolve_call("rex", 1, "rerun", state=state, cache=chosen.cache)
