@@ -15,8 +15,8 @@ Every error that `runner` raises on purpose.
     │  ├─ FuelExhausted        the delivery's instructions ran out
     │  ├─ DeadlineExceeded     the delivery's wall time ran out
     │  ├─ MemoryExceeded       more linear memory or tables than allowed
-    │  ├─ BudgetExceeded       what may be spent on models is spent                budget          4
-    │  └─ StateFull            a state directory is as large as it may be
+    │  ├─ StateFull            a state directory is as large as it may be
+    │  └─ BudgetExceeded       what may be spent on models is spent                budget          4
     ├─ HostExhausted           this process can hold no more instances           limit           4
     ├─ GuestError              the guest failed
     │  ├─ GuestReturnedError   it said so, with its own payload                  guest           1

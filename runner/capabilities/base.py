@@ -62,10 +62,16 @@ class Steps(Protocol):
     """
 
     @property
-    def execution(self) -> str: ...
+    def execution(self) -> str:
+        """
+        Identity of this attempt.
+        """
 
     @property
-    def past(self) -> Sequence[StepRecord]: ...
+    def past(self) -> Sequence[StepRecord]:
+        """
+        What is on record of this call.
+        """
 
     async def note(self, part: str, payload: Value) -> None:
         """

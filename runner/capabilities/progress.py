@@ -269,13 +269,15 @@ def tool_in_question(past: Iterable[StepRecord]) -> dict[str, Value] | None:
         case Decision(verdict="ask"):
             step = codec.decode(records[-2].payload) if isinstance(records[-2], Receipt) else {}
             if isinstance(step, dict) and step.get("step") == "ask":
-                return {"name": step["name"], "arguments": step["arguments"]}
+                return {"name": step.get("name"), "arguments": step.get("arguments")}
             return None
         case Start() as start:
-            number, _, index = start.execution.partition(_INSIDE)[2].partition(".")
-            turn = Progress.of(records).turns.get(int(number))
-            call = turn.calls[int(index)] if turn else None
-            return {"name": call.name, "arguments": dict(call.arguments)} if call else None
+            part = start.execution.partition(_INSIDE)[2]
+            for number, turn in Progress.of(records).turns.items():
+                for index, call in enumerate(turn.calls):
+                    if part == f"{number}.{index}":
+                        return {"name": call.name, "arguments": dict(call.arguments)}
+            return None
         case _:
             return None
 

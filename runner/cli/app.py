@@ -25,6 +25,8 @@ VERBS: Final[dict[str, str]] = {
     "send": "Deliver INPUT to a named instance, and print what it answers.",
     "resume": "Go on with what a named instance was doing, and print what it answers.",
     "restore": "Wake an instance from SNAPSHOT, deliver INPUT to it, and print what it answers.",
+    "chat": "Talk with an agent: each line that you type is delivered to it; its model's words show at once.",
+    "usage": "Show what a named instance has used of models: requests, tokens and cost, by its journal.",
     "inspect": "Show what an agent, a snapshot or a named instance is: imports, limits, digests, sizes.",
     "ps": "List named instances: who they are, where they stand, and which process has them.",
     "approvals": "List the calls that a person has to rule on: those to approve, and those that may have "

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "runner chat guests/hello --as clerk",
-    "runner chat clerk",
+    "runner chat tally",
 )
 
 _PROMPT: Final = "> "

@@ -102,6 +102,11 @@ class Wiring(Protocol):
         Make a named instance that begins at a snapshot.
         """
 
+    def usage_named(self, name: str, *, state: Path | None = None) -> dict[str, Any]:
+        """
+        What one has used of models.
+        """
+
     def list_tools(self, options: choices.Options) -> list[dict[str, Any]]:
         """
         The tools that an agent would have.

@@ -28,6 +28,8 @@ from runner.providers.base import (
 )
 from runner.providers.dialect import (
     OUTPUT_NAME,
+    Dialect,
+    Reader,
     Said,
     conversation,
     data_url,
@@ -59,7 +61,7 @@ _STOPS: Final[dict[str, StopReason]] = {
 }
 
 
-class ChatDialect:
+class ChatDialect(Dialect):
     """
     Speaks it.
     """
@@ -164,7 +166,7 @@ class _Call:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-class ChatReader:
+class ChatReader(Reader):
     """
     Reads one stream of it.
     """

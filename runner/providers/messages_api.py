@@ -27,6 +27,8 @@ from runner.providers.base import (
     Usage,
 )
 from runner.providers.dialect import (
+    Dialect,
+    Reader,
     Said,
     base64_of,
     conversation,
@@ -57,7 +59,7 @@ _STOPS: Final[dict[str, StopReason]] = {
 _OVERFLOW: Final = "model_context_window_exceeded"
 
 
-class MessagesDialect:
+class MessagesDialect(Dialect):
     """
     Speaks it.
     """
@@ -148,7 +150,7 @@ class _Block:
             yield Reasoning(KIND, dump({"type": self.kind, "data": self.start.text("data")}))
 
 
-class MessagesReader:
+class MessagesReader(Reader):
     """
     Reads one stream of it.
     """

@@ -45,6 +45,9 @@ class OllamaProvider:
         self._now_s = now_s
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """
+        As the port says; one attempt, without any patience.
+        """
         body = self._dialect.body(self.name, request)
         reader = self._dialect.reader(self.name, request)
         async with self._asked("POST", "/api/chat", body) as response:

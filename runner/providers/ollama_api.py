@@ -25,6 +25,8 @@ from runner.providers.base import (
     Usage,
 )
 from runner.providers.dialect import (
+    Dialect,
+    Reader,
     Said,
     base64_of,
     conversation,
@@ -43,7 +45,7 @@ _REASONING: Final = frozenset({"thinking"})
 _STOPS: Final[dict[str, StopReason]] = {"stop": "end", "length": "max_tokens", "": "end"}
 
 
-class OllamaDialect:
+class OllamaDialect(Dialect):
     """
     Speaks it.
     """
@@ -127,7 +129,7 @@ def _assistant(message: Message) -> Iterator[dict[str, Any]]:
         yield said
 
 
-class OllamaReader:
+class OllamaReader(Reader):
     """
     Reads one stream of it.
 

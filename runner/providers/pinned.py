@@ -73,6 +73,12 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False, retries=0, limits=limits)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """
+        Send it, if it is for the one origin.
+
+        Raises:
+            Refused: If it is not, or what comes back is not to be read.
+        """
         self._seal(request)
         response = await self._inner.handle_async_request(request)
         encoding = response.headers.get("content-encoding", "identity")
@@ -87,6 +93,9 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
+        """
+        Close what is open.
+        """
         await self._inner.aclose()
 
     def _seal(self, request: httpx2.Request) -> None:

@@ -28,6 +28,8 @@ from runner.providers.base import (
 )
 from runner.providers.dialect import (
     OUTPUT_NAME,
+    Dialect,
+    Reader,
     Said,
     conversation,
     data_url,
@@ -64,7 +66,7 @@ Events that say what another says whole.
 _CUTS: Final[dict[str, StopReason]] = {"max_output_tokens": "max_tokens", "content_filter": "refusal"}
 
 
-class ResponsesDialect:
+class ResponsesDialect(Dialect):
     """
     Speaks it.
     """
@@ -168,7 +170,7 @@ def _item(part: Part) -> dict[str, Any] | None:
             return None
 
 
-class ResponsesReader:
+class ResponsesReader(Reader):
     """
     Reads one stream of it.
     """

@@ -71,6 +71,9 @@ class SdkProvider:
         self._now_s = now_s
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """
+        As the port says; one attempt, without any patience.
+        """
         body = self._dialect.body(self.name, request)
         reader = self._dialect.reader(self.name, request)
         async with self._guarded(), self._answer(body) as response:

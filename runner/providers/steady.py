@@ -110,9 +110,15 @@ class SteadyProvider:
 
     @property
     def name(self) -> str:
+        """
+        The adapter's.
+        """
         return self._inner.name
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """
+        As the port says; attempts that failed are seen as `Retry`.
+        """
         end_s = self._clockwork.now_s() + self._patience.total_s
         for attempt in range(1, self._patience.retries + 2):
             said = False

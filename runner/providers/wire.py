@@ -25,6 +25,11 @@ MAX_LINE_BYTES: Final = 4 * MIB
 Larger than any event that a provider sends: a seal over reasoning, or a tool call that carries a file.
 """
 
+MAX_LINES: Final = 1 << 20
+"""
+More than any answer has; empty ones cost time too.
+"""
+
 _SHOWN_CHARACTERS: Final = 40
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 
@@ -47,10 +52,11 @@ async def lines(chunks: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:
     The lines of a stream, however it is cut into chunks; ended by `\n`, `\r\n` or `\r`.
 
     Raises:
-        Malformed: If one is too long, or not UTF-8.
+        Malformed: If one is too long, or not UTF-8, or there are too many.
     """
     pending: list[bytes] = []
     size = 0
+    count = 0
     after_return = False
     async for chunk in chunks:
         data = chunk
@@ -64,6 +70,9 @@ async def lines(chunks: AsyncIterable[bytes]) -> AsyncGenerator[str, None]:
         for match in _LINE_END.finditer(data):
             piece = data[start : match.start()]
             start = match.end()
+            count += 1
+            if count > MAX_LINES:
+                raise Malformed("more lines than any answer has")
             yield _text_line([*pending, piece], size + len(piece))
             pending, size = [], 0
         rest = data[start:]

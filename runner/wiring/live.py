@@ -243,7 +243,9 @@ class Live:
             default_model=model_of(self._options),
             grants=self._prepared.grants,
             notes=self._held.notes,
-            purse=purse_of(self._held.usage, Budget.parse(self._options.budget), self._refusals),
+            purse=purse_of(
+                self._held.usage, Budget.parse(self._options.budget), self._refusals, self._options
+            ),
             tools=tools,
             persona=persona_of(self._options),
         )

@@ -118,7 +118,7 @@ class Serving:
             default_model=model_of(self._options),
             grants=self._life.prepared.grants,
             notes=held.notes,
-            purse=purse_of(held.usage, self._life.budget, self._refusals, Path(self._state)),
+            purse=purse_of(held.usage, self._life.budget, self._refusals, self._options, Path(self._state)),
             tools=tools,
             persona=persona_of(self._options),
         )

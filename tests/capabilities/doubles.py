@@ -22,6 +22,7 @@ from runner.journal.records import EffectClass
 from runner.memory.notes import InMemoryNotes
 from runner.policy.budgets import Budget
 from runner.policy.grants import Grants
+from runner.policy.prices import PINNED, PriceTable
 from runner.providers.base import (
     Message,
     ModelRequest,
@@ -56,18 +57,18 @@ class Model:
     A provider with a turn for each request, the last of them for ever.
     """
 
-    def __init__(self, *turns: Turn, name: str = "scripted", delay_s: float = 0) -> None:
+    def __init__(self, *turns: Turn, name: str = "scripted", hangs: bool = False) -> None:
         self.name = name
         self.turns = turns
-        self.delay_s = delay_s
+        self.hangs = hangs
         self.asked: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """The next turn."""
         self.asked.append(request)
         for event in self.turns[min(len(self.asked), len(self.turns)) - 1]:
-            if self.delay_s:
-                await anyio.sleep(self.delay_s)
+            if self.hangs:
+                await anyio.sleep_forever()
             if isinstance(event, Exception):
                 raise event
             yield event
@@ -135,6 +136,7 @@ class Agent:
     model: Model
     tools: Sequence[Tool] = ()
     budget: Budget = field(default_factory=Budget)
+    prices: PriceTable = PINNED
     persona: str | None = None
     grants: Grants = field(default_factory=lambda: Grants.parse(["llm", "tool"]))
     usage: UsageMeter = field(default_factory=UsageMeter)
@@ -148,7 +150,7 @@ class Agent:
             default_model="scripted/default",
             grants=self.grants,
             notes=InMemoryNotes(),
-            purse=Purse(usage=self.usage, budget=self.budget),
+            purse=Purse(usage=self.usage, budget=self.budget, prices=self.prices),
             tools=registry,
             persona=self.persona,
         )

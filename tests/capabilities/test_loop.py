@@ -174,8 +174,10 @@ def test_one_turn_hands_tool_calls_to_the_agent():
         ({"role": "tool", "content": "x"}, 'messages[0].role: expected "system", "user" or "assistant"'),
         (
             {"role": "user", "content": [{"type": "video"}]},
-            "messages[0].content[0].type: expected "
-            '"text", "image", "tool_call", "tool_result" or "reasoning"',
+            (
+                "messages[0].content[0].type: expected "
+                '"text", "image", "tool_call", "tool_result" or "reasoning"'
+            ),
         ),
         (
             {"role": "assistant", "content": [{"type": "tool_result", "id": "x", "content": "y"}]},

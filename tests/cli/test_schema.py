@@ -106,7 +106,7 @@ def test_every_exit_code_is_listed_with_its_kinds(command: Any) -> None:
         1: ["guest"],
         2: ["usage"],
         3: ["denied"],
-        4: ["limit"],
+        4: ["budget", "limit"],
         5: ["protocol", "trap"],
         6: ["needs_decision"],
         7: ["artifact"],

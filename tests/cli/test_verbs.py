@@ -522,3 +522,51 @@ def test_the_help_of_every_verb_ends_with_examples(command: Any, verb: str) -> N
     text = command(verb, "--help").stdout
     assert text.endswith("\n\nExamples:\n" + "".join(f"  {line}\n" for line in examples))
     assert all("runner " + verb in line for line in examples)
+
+
+def test_providers_and_models_are_listed(command: Any, wiring: Any) -> None:
+    """
+    As a table or as a document; a model is printed the way --model takes it.
+    """
+    row = {"name": "lab", "kind": "openai", "origin": "https://a", "model": None, "key": "missing"}
+    wiring.answer = lambda: [row]
+    table = "name  kind    origin     model  key\nlab   openai  https://a  -      missing\n"
+    assert command("providers") == (0, table, "")
+    assert json.loads(command("providers", "--json").stdout)["result"]["rows"] == [row]
+    wiring.answer = lambda: ["small", "a/large\x1b[31m"]
+    assert command("models", "lab") == (0, "lab/small\nlab/a/large\\x1b[31m\n", "")
+    document = json.loads(command("models", "lab", "--json").stdout)["result"]
+    assert document["counts"] == {"models": 2}
+    assert wiring.asked[-1] == ("list_models", "lab", {})
+
+
+def test_a_key_comes_from_stdin(command: Any, wiring: Any) -> None:
+    """
+    Never from the command line, and no output has it.
+    """
+    wiring.answer = lambda: {"provider": "lab", "origin": "https://a", "path": "keys.json"}
+    outcome = command("keys", "set", "lab", stdin=b"sk-canary\n")
+    assert outcome == (0, "", "runner: the key of lab is stored for https://a\n")
+    assert wiring.asked == [("set_key", "lab", "sk-canary", {})]
+    assert "sk-canary" not in command("keys", "set", "lab", "--json", stdin=b"sk-canary").stdout
+    refused = command("keys", "set", "lab", "sk-canary", stdin=b"")
+    assert refused.code == 2
+    garbled = command("keys", "set", "lab", stdin=b"sk-\xff")
+    assert garbled == (2, "", "Error: that is no key: a key is one word of plain characters\n")
+
+
+def test_keys_are_listed_and_removed(command: Any, wiring: Any) -> None:
+    """
+    What is asked for must make sense.
+    """
+    wiring.answer = lambda: [{"provider": "lab", "origin": "https://a"}]
+    assert command("keys", "list") == (0, "provider  origin\nlab       https://a\n", "")
+    assert json.loads(command("keys", "list", "--json").stdout)["result"]["counts"] == {"keys": 1}
+    wiring.answer = list
+    assert command("keys", "list").stderr.startswith("runner: no keys are stored\n")
+    wiring.answer = lambda: {"provider": "lab"}
+    assert command("keys", "remove", "lab") == (0, "", "runner: the key of lab is removed\n")
+    assert command("keys", "list", "lab").code == 2
+    for action in ("set", "remove"):
+        said = f"Error: {action} needs a provider\n  hint: runner keys {action} PROVIDER\n"
+        assert command("keys", action, stdin=b"") == (2, "", said)

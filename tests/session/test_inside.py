@@ -5,7 +5,7 @@ The inside of an `llm.chat`: what is on record of it, and what happens after a d
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import anyio
@@ -54,6 +54,7 @@ class World:
     shed: Shed = field(default_factory=Shed)
     model: Model = field(default_factory=lambda: Model(calls("look", "send", "look"), says("done")))
     where: str = ""
+    overruns: bool = False
 
     def boundary(self, where: str) -> None:
         """A point at which the process may die; after that nothing of it works."""
@@ -96,7 +97,14 @@ class World:
             self.boundary("after a tool")
             return str(arguments)
 
-        tools = [self.shed.tool("look", "idempotent", use), self.shed.tool("send", "effectful", use)]
+        async def send(arguments: object) -> Value:
+            if self.overruns:
+                await anyio.sleep_forever()
+            return await use(arguments)
+
+        tools = [self.shed.tool("look", "idempotent", use), self.shed.tool("send", "effectful", send)]
+        if self.overruns:
+            tools = [replace(tool, timeout_ms=1) if tool.name == "send" else tool for tool in tools]
         async with ToolRegistry(tools) as registry:
             agent = Agent(model=Mortal(self))  # type: ignore[arg-type]
             handlers = agent.handlers(registry)
@@ -277,6 +285,23 @@ def test_a_verdict_in_the_same_process_goes_on_with_the_loop(make_machine: MakeM
     anyio.run(main)
     assert world.turns_asked() == [1, 2]
     assert world.model.results()[1] == ("c1", "not allowed: no", True)
+
+
+def test_a_tool_that_overran_and_may_have_happened_leaves_the_call_to_a_person(
+    make_machine: MakeMachine, ticker: Ticker
+):
+    """Its start is on record and no result; the turn before it is not asked for again."""
+    world = World()
+    world.overruns = True
+    uncertain = live(world, make_machine, ticker)
+    assert isinstance(uncertain, EffectUncertain)
+    assert uncertain.calls == (1,)
+    world.overruns = False
+    payload = codec.encode("it was sent")
+    world.records.append(Resolution(call=1, ruling="done", payload=payload, by="me", at_ms=8))
+    assert live(world, make_machine, ticker) == 1
+    assert (world.turns_asked(), world.shed.marks) == ([1, 2], ["look 0", "send 1", "look 2"])
+    assert world.model.results()[1] == ("c1", "it was sent", False)
 
 
 def test_policy_and_start_are_on_record_before_a_tool_happens(make_machine: MakeMachine, ticker: Ticker):

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,15 +72,19 @@ def main(agent: str, state: str, cache: str, ledger: str, script: str, dies_at: 
     Begin the life, or go on with it; a person says of what nobody knows that it was done.
     """
     world = World(Path(ledger), int(dies_at))
-    append = Writer.append
+    hand_in = Writer.hand_in
 
-    def mortal(self: Writer, records: Sequence[Record]) -> int:
+    def mortal(self: Writer, records: Sequence[Record]) -> Callable[[], object]:
         world.boundary()
-        end = append(self, records)
-        world.boundary()
-        return end
+        written = hand_in(self, records)
 
-    Writer.append = mortal  # type: ignore[method-assign]
+        def confirm() -> None:
+            written()
+            world.boundary()
+
+        return confirm
+
+    Writer.hand_in = mortal  # type: ignore[method-assign]
     options = Options(
         allow=("llm", "tool"),
         state=Path(state),
