@@ -74,7 +74,8 @@ def printed_here(text: str) -> str:
     out = io.StringIO()
     with contextlib.redirect_stdout(out), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(text, FILE, "exec"), {"__name__": "__agent__"})
+        code = compile(text, FILE, "exec", dont_inherit=True)
+        exec(code, {"__name__": "__agent__"})
     return out.getvalue().rstrip("\n")
 
 

@@ -6,7 +6,7 @@ from _re_parse import _ENDLESS, error, is_word, width
     CHAR, SET, MATCH, JUMP, SPLIT, SAVE, AT, RUN, BACK, LOOK, ATOMIC, MARK, PROGRESS, CHOOSE,
 ) = range(14)  # fmt: skip
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 500_000
 _MAX_PROGRAM = 20_000
 _MAX_STACK = 400_000
 
@@ -151,7 +151,9 @@ class Runner:
     """Runs programs over one text; all runs of one search share the bound."""
 
     def __init__(self, text, end, groups, marks):
-        self.text = text
+        self.source = text
+        # A place in the engine's text is found by counting from its beginning; in a list, at once.
+        self.text = list(text)
         self.end = end
         self._size = 2 * groups + 2
         self._marks = marks
@@ -277,7 +279,7 @@ class Runner:
             start, stop = saved[2 * step[1]], saved[2 * step[1] + 1]
             if start < 0 or stop < 0:
                 return -1
-            wanted, found = self.text[start:stop], self.text[at : at + stop - start]
+            wanted, found = "".join(self.text[start:stop]), "".join(self.text[at : at + stop - start])
             same = found.lower() == wanted.lower() if step[2] else found == wanted
             return at + len(wanted) if same and at + len(wanted) <= self.end else -1
         inner = saved[:]

@@ -15,7 +15,7 @@ from runner.build.sdk import sdk_root
 
 ENGINE_MODULES: Final = frozenset(
     {
-        "array", "binascii", "builtins", "cmath", "collections", "errno", "gc", "hashlib", "heapq", "io",
+        "array", "binascii", "builtins", "cmath", "collections", "hashlib", "heapq", "io",
         "json", "math", "random", "re", "struct", "sys", "time",
     }
 )  # fmt: skip
