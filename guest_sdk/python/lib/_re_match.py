@@ -6,7 +6,7 @@ from _re_parse import _ENDLESS, error, is_word, width
     CHAR, SET, MATCH, JUMP, SPLIT, SAVE, AT, RUN, BACK, LOOK, ATOMIC, MARK, PROGRESS, CHOOSE,
 ) = range(14)  # fmt: skip
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 500_000
 _MAX_PROGRAM = 20_000
 _MAX_STACK = 400_000
 
@@ -151,7 +151,9 @@ class Runner:
     """Runs programs over one text; all runs of one search share the bound."""
 
     def __init__(self, text, end, groups, marks):
-        self.text = text
+        self.source = text
+        # A place in the engine's text is found by counting from its beginning; in a list, at once.
+        self.text = list(text)
         self.end = end
         self._size = 2 * groups + 2
         self._marks = marks
@@ -163,9 +165,9 @@ class Runner:
     def run(self, code, at, saved, whole=False, least_end=-1):
         """The end of a match that begins here and ends at `least_end` or later, or -1; what it captured is in `saved`."""
         text, end, first_mark = self.text, self.end, self._size
-        # Choices: (place, position). Undone on the way back: (-1 - slot, old value). More of a run: see RUN.
+        # Choices: (place, position). Undone on the way back: (-1 - slot, old value). More of a run: see `_several`.
         stack = []
-        push, pop = stack.append, stack.pop
+        push = stack.append
         place = 0
         steps = self.steps
         while True:
@@ -188,31 +190,13 @@ class Runner:
                 else:
                     failed = True
             elif kind == RUN:
-                test, least, most = step[1], step[2], step[3]
-                stop = at
-                if step[4]:
-                    limit = end if most > end - at else at + most
-                    while stop < limit and test(text[stop]):
-                        stop += 1
-                    steps -= stop - at >> 2
-                    if stop - at < least:
-                        failed = True
-                    else:
-                        place += 1
-                        if stop > at + least:
-                            push((place, stop - 1, at + least))
-                        at = stop
+                found = self._several(step, at, place + 1, push)
+                if found < 0:
+                    failed = True
                 else:
-                    limit = at + least
-                    while stop < limit and stop < end and test(text[stop]):
-                        stop += 1
-                    if stop < limit:
-                        failed = True
-                    else:
-                        place += 1
-                        if most > least:
-                            push((place, stop, at + most, test))
-                        at = stop
+                    steps -= found - at >> 2
+                    at = found
+                    place += 1
             elif kind == SPLIT:
                 push((step[2], at))
                 place = step[1]
@@ -251,25 +235,54 @@ class Runner:
                 else:
                     at = found
                     place += 1
-            while failed:
-                if not stack:
+            if failed:
+                back = self._back(stack, saved)
+                if back is None:
                     self.steps = steps
                     return -1
-                back = pop()
-                if back[0] < 0:
-                    saved[-1 - back[0]] = back[1]
+                place, at = back
+
+    def _several(self, step, at, after, push):
+        """As many characters of one kind as may be (or, not greedy, as must be): where they end, or -1."""
+        _, test, least, most, greedy = step
+        text, end, stop = self.text, self.end, at
+        if greedy:
+            limit = end if most > end - at else at + most
+            while stop < limit and test(text[stop]):
+                stop += 1
+            if stop - at < least:
+                return -1
+            if stop > at + least:
+                push((after, stop - 1, at + least))
+            return stop
+        limit = at + least
+        while stop < limit and stop < end and test(text[stop]):
+            stop += 1
+        if stop < limit:
+            return -1
+        if most > least:
+            push((after, stop, at + most, test))
+        return stop
+
+    def _back(self, stack, saved):
+        """Undo what was done since the last choice, and take the other way: its place and position, or `None`."""
+        while stack:
+            back = stack.pop()
+            if back[0] < 0:
+                saved[-1 - back[0]] = back[1]
+                continue
+            place, at = back[0], back[1]
+            if len(back) == 3:
+                if at > back[2]:
+                    stack.append((place, at - 1, back[2]))
+            elif len(back) == 4:
+                # One more, if there is one.
+                if at >= self.end or at >= back[2] or not back[3](self.text[at]):
                     continue
-                place, at = back[0], back[1]
-                if len(back) == 3:
-                    if at > back[2]:
-                        push((place, at - 1, back[2]))
-                elif len(back) == 4:
-                    # One more, if there is one.
-                    if at >= end or at >= back[2] or not back[3](text[at]):
-                        continue
-                    at += 1
-                    push((place, at, back[2], back[3]))
-                failed = False
+                at += 1
+                stack.append((place, at, back[2], back[3]))
+            return place, at
+        return None
 
     def _part(self, step, at, saved, push):
         """A back reference, a look around or an atomic group: where it ends, or -1."""
@@ -277,7 +290,7 @@ class Runner:
             start, stop = saved[2 * step[1]], saved[2 * step[1] + 1]
             if start < 0 or stop < 0:
                 return -1
-            wanted, found = self.text[start:stop], self.text[at : at + stop - start]
+            wanted, found = "".join(self.text[start:stop]), "".join(self.text[at : at + stop - start])
             same = found.lower() == wanted.lower() if step[2] else found == wanted
             return at + len(wanted) if same and at + len(wanted) <= self.end else -1
         inner = saved[:]

@@ -39,6 +39,13 @@ def stand_in(cls, made):
     _stand_ins[cls] = made
 
 
+def mixin(kind):
+    """What stands for `str` or `int` among the bases of an enumeration."""
+    import enum
+
+    return enum.MixedStr if kind is str else enum.MixedInt
+
+
 def type_of(value):
     """`type(value)`."""
     cls = type(value)

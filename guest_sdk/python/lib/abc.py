@@ -16,8 +16,8 @@ class ABC:
         missing = sorted(getattr(cls, "_abstract_", ()))
         if missing:
             word = "method" if len(missing) == 1 else "methods"
-            text = "Can't instantiate abstract class {} with abstract {} {}"
-            raise TypeError(text.format(cls.__name__, word, ", ".join(missing)))
+            text = "Can't instantiate abstract class {} without an implementation for abstract {} {}"
+            raise TypeError(text.format(cls.__name__, word, ", ".join([repr(name) for name in missing])))
         return super().__new__(cls)
 
     @staticmethod

@@ -341,6 +341,19 @@ class StrEnum(_Mixed):
         return name.lower()
 
 
+class MixedStr(StrEnum):
+    """Of `class A(str, Enum)`: like its value, but shown and numbered as other members are."""
+
+    __str__ = Enum.__str__
+    __format__ = Enum.__format__
+    _generate_next_value_ = Enum._generate_next_value_
+
+
+class MixedInt(IntEnum):
+    __str__ = Enum.__str__
+    __format__ = Enum.__format__
+
+
 class Flag(Enum):
     _is_flag_ = True
 

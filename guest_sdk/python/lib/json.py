@@ -13,9 +13,14 @@ class JSONDecodeError(ValueError):
         super().__init__("{}: line {} column {} (char {})".format(msg, self.lineno, self.colno, pos))
 
 
-_SPACE = " \t\n\r"
-_ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPES = {34: '"', 92: "\\", 47: "/", 98: "\b", 102: "\f", 110: "\n", 114: "\r", 116: "\t"}
 _MAX_DEPTH = 200
+
+# The reader works on UTF-8: a place in the engine's text is found by counting from its beginning.
+
+
+def _wrong(msg, data, at):
+    return JSONDecodeError(msg, str(data, "utf-8"), len(str(data[:at], "utf-8")))
 
 
 class JSONDecoder:
@@ -31,51 +36,59 @@ class JSONDecoder:
         self._strict = strict
 
     def decode(self, s):
-        value, at = self.raw_decode(s, _skipped(s, 0))
-        at = _skipped(s, at)
-        if at != len(s):
-            raise JSONDecodeError("Extra data", s, at)
+        data = s.encode()
+        value, at = self._value(data, _skipped(data, 0), 0)
+        at = _skipped(data, at)
+        if at != len(data):
+            raise _wrong("Extra data", data, at)
         return value
 
     def raw_decode(self, s, idx=0):
-        return self._value(s, idx, 0)
+        data = s.encode()
+        value, at = self._value(data, len(s[:idx].encode()), 0)
+        return value, len(str(data[:at], "utf-8"))
 
     def _value(self, s, at, depth):
-        char = s[at : at + 1]
-        if char == '"':
+        if at >= len(s):
+            raise _wrong("Expecting value", s, at)
+        char = s[at]
+        if char == 34:
             return self._string(s, at + 1)
-        if char == "{" or char == "[":
+        if char == 123 or char == 91:
             if depth >= _MAX_DEPTH:
                 raise RecursionError("maximum recursion depth exceeded while decoding a JSON document")
-            return (self._object if char == "{" else self._array)(s, at + 1, depth + 1)
+            return (self._object if char == 123 else self._array)(s, at + 1, depth + 1)
+        if char == 45 or 48 <= char <= 57:
+            if s[at + 1 : at + 2] != b"I":
+                return self._number(s, at)
         for word, value in _WORDS:
             if char == word[0] and s.startswith(word, at):
                 return value, at + len(word)
         for word, value in _CONSTANTS:
             if char == word[0] and s.startswith(word, at):
-                return (value if self._constant is None else self._constant(word)), at + len(word)
-        return self._number(s, at)
+                return (value if self._constant is None else self._constant(str(word, "utf-8"))), at + len(word)
+        raise _wrong("Expecting value", s, at)
 
     def _object(self, s, at, depth):
         pairs = []
         at = _skipped(s, at)
-        if s[at : at + 1] == "}":
+        if s[at : at + 1] == b"}":
             return self._made(pairs), at + 1
         while True:
-            if s[at : at + 1] != '"':
-                raise JSONDecodeError("Expecting property name enclosed in double quotes", s, at)
+            if s[at : at + 1] != b'"':
+                raise _wrong("Expecting property name enclosed in double quotes", s, at)
             key, at = self._string(s, at + 1)
             at = _skipped(s, at)
-            if s[at : at + 1] != ":":
-                raise JSONDecodeError("Expecting ':' delimiter", s, at)
+            if s[at : at + 1] != b":":
+                raise _wrong("Expecting ':' delimiter", s, at)
             value, at = self._value(s, _skipped(s, at + 1), depth)
             pairs.append((key, value))
             at = _skipped(s, at)
             char = s[at : at + 1]
-            if char == "}":
+            if char == b"}":
                 return self._made(pairs), at + 1
-            if char != ",":
-                raise JSONDecodeError("Expecting ',' delimiter", s, at)
+            if char != b",":
+                raise _wrong("Expecting ',' delimiter", s, at)
             at = _skipped(s, at + 1)
 
     def _made(self, pairs):
@@ -87,53 +100,54 @@ class JSONDecoder:
     def _array(self, s, at, depth):
         values = []
         at = _skipped(s, at)
-        if s[at : at + 1] == "]":
+        if s[at : at + 1] == b"]":
             return values, at + 1
         while True:
             value, at = self._value(s, at, depth)
             values.append(value)
             at = _skipped(s, at)
             char = s[at : at + 1]
-            if char == "]":
+            if char == b"]":
                 return values, at + 1
-            if char != ",":
-                raise JSONDecodeError("Expecting ',' delimiter", s, at)
+            if char != b",":
+                raise _wrong("Expecting ',' delimiter", s, at)
             at = _skipped(s, at + 1)
 
     def _number(self, s, at):
         start = at
-        if s[at : at + 1] == "-":
+        if s[at] == 45:
             at += 1
         first = at
         at = _digits(s, at)
         if at == first:
-            raise JSONDecodeError("Expecting value", s, start)
-        if s[first] == "0" and at > first + 1:
+            raise _wrong("Expecting value", s, start)
+        if s[first] == 48 and at > first + 1:
             # A number ends after a leading zero.
             at = first + 1
         whole = at
-        if s[at : at + 1] == ".":
+        if s[at : at + 1] == b".":
             end = _digits(s, at + 1)
             at = end if end > at + 1 else at
-        if at < len(s) and s[at] in "eE":
-            sign = at + 1 + (s[at + 1 : at + 2] in ("+", "-"))
+        if at < len(s) and s[at] in b"eE":
+            sign = at + 1 + (s[at + 1 : at + 2] in (b"+", b"-"))
             end = _digits(s, sign)
             at = end if end > sign else at
-        text = s[start:at]
+        text = str(s[start:at], "utf-8")
         return (self._int(text) if at == whole else self._float(text)), at
 
     def _string(self, s, at):
         begin = at - 1
         parts = []
         while True:
-            quote = s.find('"', at)
+            quote = s.find(b'"', at)
             if quote < 0:
-                raise JSONDecodeError("Unterminated string starting at", s, begin)
-            slash = s.find("\\", at, quote)
+                raise _wrong("Unterminated string starting at", s, begin)
+            slash = s.find(b"\\", at, quote)
             end = quote if slash < 0 else slash
             part = s[at:end]
-            if self._strict and part:
-                self._check(s, at, part)
+            if self._strict and part and min(part) < 32:
+                self._refuse(s, at, part)
+            part = str(part, "utf-8")
             if slash < 0:
                 if not parts:
                     return part, quote + 1
@@ -143,36 +157,35 @@ class JSONDecoder:
             char, at = _unescaped(s, slash, begin)
             parts.append(char)
 
-    def _check(self, s, at, part):
-        if min(part) < " ":
-            for index, char in enumerate(part):
-                if char < " ":
-                    raise JSONDecodeError("Invalid control character at", s, at + index)
+    def _refuse(self, s, at, part):
+        for index, char in enumerate(part):
+            if char < 32:
+                raise _wrong("Invalid control character at", s, at + index)
 
 
 def _skipped(s, at):
-    while at < len(s) and s[at] in _SPACE:
+    while at < len(s) and s[at] <= 32 and s[at] in b" \t\n\r":
         at += 1
     return at
 
 
 def _digits(s, at):
-    while at < len(s) and "0" <= s[at] <= "9":
+    while at < len(s) and 48 <= s[at] <= 57:
         at += 1
     return at
 
 
 def _unescaped(s, slash, begin):
-    char = s[slash + 1 : slash + 2]
-    if not char:
-        raise JSONDecodeError("Unterminated string starting at", s, begin)
-    if char != "u":
+    if slash + 1 >= len(s):
+        raise _wrong("Unterminated string starting at", s, begin)
+    char = s[slash + 1]
+    if char != 117:
         if char not in _ESCAPES:
-            raise JSONDecodeError("Invalid \\escape", s, slash)
+            raise _wrong("Invalid \\escape", s, slash)
         return _ESCAPES[char], slash + 2
     code = _unit(s, slash + 2, slash)
     at = slash + 6
-    if 0xD800 <= code < 0xDC00 and s[at : at + 2] == "\\u":
+    if 0xD800 <= code < 0xDC00 and s[at : at + 2] == b"\\u":
         low = _unit(s, at + 2, at)
         if 0xDC00 <= low < 0xE000:
             return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)), at + 6
@@ -182,13 +195,13 @@ def _unescaped(s, slash, begin):
 
 def _unit(s, at, slash):
     digits = s[at : at + 4]
-    if len(digits) == 4 and all([char in "0123456789abcdefABCDEF" for char in digits]):
-        return int(digits, 16)
-    raise JSONDecodeError("Invalid \\uXXXX escape", s, slash + 1)
+    if len(digits) == 4 and all([char in b"0123456789abcdefABCDEF" for char in digits]):
+        return int(str(digits, "utf-8"), 16)
+    raise _wrong("Invalid \\uXXXX escape", s, slash + 1)
 
 
-_WORDS = (("null", None), ("true", True), ("false", False))
-_CONSTANTS = (("NaN", float("nan")), ("Infinity", INFINITY), ("-Infinity", -INFINITY))
+_WORDS = ((b"null", None), (b"true", True), (b"false", False))
+_CONSTANTS = ((b"NaN", float("nan")), (b"Infinity", INFINITY), (b"-Infinity", -INFINITY))
 
 _default_decoder = JSONDecoder()
 

@@ -13,13 +13,12 @@ _kept = {}
 
 
 class Match:
-    def __init__(self, pattern, string, pos, endpos, saved, text):
+    def __init__(self, pattern, string, pos, endpos, saved):
         self.re = pattern
         self.string = string
         self.pos = pos
         self.endpos = endpos
         self._saved = saved
-        self._text = text
 
     def _number(self, group):
         if isinstance(group, str):
@@ -103,6 +102,7 @@ class Pattern:
         self._code = compiler.code
         self._marks = compiler.marks
         self._prefix = _prefix(node)
+        self._first = _first(node)
         self._anchored = node[0] == "at" and node[1] in ("start", "A") or (
             node[0] == "seq" and bool(node[1]) and node[1][0][0] == "at" and node[1][0][1] in ("start", "A")
         )
@@ -128,7 +128,7 @@ class Pattern:
         if stop < 0:
             return None
         saved[0], saved[1] = at, stop
-        return Match(self, string, pos, end, saved, runner.text)
+        return Match(self, string, pos, end, saved)
 
     def match(self, string, pos=0, endpos=None):
         return self._at(string, pos, endpos, False)
@@ -141,11 +141,16 @@ class Pattern:
         return self._search(Runner(text, end, self.groups, self._marks), string, pos, pos, end)
 
     def _search(self, runner, string, at, pos, end, least=-1):
-        prefix, text = self._prefix, runner.text
+        prefix, first, chars = self._prefix, self._first, runner.text
         while at <= end:
             if prefix:
-                at = text.find(prefix, at, end)
+                at = runner.source.find(prefix, at, end)
                 if at < 0:
+                    return None
+            elif first is not None:
+                while at < end and not first(chars[at]):
+                    at += 1
+                if at >= end:
                     return None
             found = self._match(runner, string, at, pos, end, False, least)
             if found is not None:
@@ -232,6 +237,25 @@ def _prefix(node):
             break
         out.append(part[1])
     return "".join(out)
+
+
+def _first(node):
+    """A test that the first character of every match passes; `None` if there is none."""
+    kind = node[0]
+    if kind == "set":
+        return node[1]
+    if kind == "char":
+        return lambda char: char == node[1]
+    if kind == "group":
+        return _first(node[2])
+    if kind == "seq":
+        return _first(node[1][0]) if node[1] else None
+    if kind == "repeat":
+        return _first(node[1]) if node[2] else None
+    if kind == "alt":
+        tests = [_first(part) for part in node[1]]
+        return None if None in tests else lambda char: any([test(char) for test in tests])
+    return None
 
 
 def _template(repl, pattern):

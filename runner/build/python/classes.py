@@ -26,9 +26,10 @@ def lower_class(node: ast.ClassDef, names: Names, *, file: str) -> None:
     Raises:
         SourceRejected: If it has a metaclass of the author's.
     """
+    is_enumeration = _is_enumeration(node, names)
     annotations = _annotations(node)
     keywords = _keywords(node, file)
-    _methods(node, is_enumeration=_is_enumeration(node, names))
+    _methods(node, is_enumeration=is_enumeration)
     if annotations or keywords or node.bases or _may_have_descriptors(node):
         needs = not all(names.is_builtin(base, "Exception", "object") for base in node.bases)
         if annotations or keywords or needs or _may_have_descriptors(node):
@@ -37,6 +38,12 @@ def lower_class(node: ast.ClassDef, names: Names, *, file: str) -> None:
             node.decorator_list = [*node.decorator_list, at(made, node)]
     node.keywords = []
     node.bases = [_base(base) for base in node.bases]
+    if is_enumeration:
+        # `class A(str, Enum)`: the engine's members could not be both.
+        node.bases = [
+            at(call_helper("mixin", base), base) if names.is_builtin(base, "str", "int") else base
+            for base in node.bases
+        ]
 
 
 def annotations_of(annotations: list[tuple[str, str]]) -> ast.Tuple:

@@ -15,7 +15,7 @@ from runner.build.sdk import sdk_root
 
 ENGINE_MODULES: Final = frozenset(
     {
-        "array", "binascii", "builtins", "cmath", "collections", "errno", "gc", "hashlib", "heapq", "io",
+        "array", "binascii", "builtins", "cmath", "collections", "hashlib", "heapq", "io",
         "json", "math", "random", "re", "struct", "sys", "time",
     }
 )  # fmt: skip
@@ -69,7 +69,7 @@ def prune_imports(tree: ast.Module) -> None:
     Drop imports that only annotations needed: what the engine loads is part of each agent's image.
     """
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    used |= {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    used |= _exported(tree)
     kept: list[ast.stmt] = []
     for statement in tree.body:
         if isinstance(statement, ast.ImportFrom) and statement.module in _PRUNED and not statement.level:
@@ -78,6 +78,15 @@ def prune_imports(tree: ast.Module) -> None:
                 continue
         kept.append(statement)
     tree.body = kept
+
+
+def _exported(tree: ast.Module) -> set[str]:
+    """
+    Names that the module says it exports.
+    """
+    named = [s for s in tree.body if isinstance(s, ast.Assign) and "__all__" in map(ast.unparse, s.targets)]
+    constants = (node for statement in named for node in ast.walk(statement.value))
+    return {n.value for n in constants if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
 def _dotted(path: Path) -> str:

@@ -1,4 +1,4 @@
-# ruff: noqa: N815 - visitors are named for the nodes
+# ruff: noqa: N802 - methods are named for the nodes
 """
 From the author's syntax tree to one that has only what the engine compiles.
 
@@ -41,7 +41,7 @@ class _Scope:
     owners: list[str] = field(default_factory=list)
 
 
-class Rewriter(ast.NodeTransformer):
+class Rewriter:
     """
     Rewrites one module.
 
@@ -80,9 +80,13 @@ class Rewriter(ast.NodeTransformer):
         refusal = _REFUSED.get(type(node).__name__)
         if refusal:
             raise reject(self._file, node, refusal)
-        return super().visit(node)
+        method = getattr(self, f"_{type(node).__name__}", self.generic_visit)
+        return method(node)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        """
+        A node with what is inside of it rewritten.
+        """
         for name, value in ast.iter_fields(node):
             if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, name, self.block(value) or [at(ast.Pass(), value[0])])
@@ -94,34 +98,34 @@ class Rewriter(ast.NodeTransformer):
 
     # Names.
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
+    def _Name(self, node: ast.Name) -> ast.expr:
         node.id = self._own(node.id)
         return node
 
-    def visit_Global(self, node: ast.Global) -> ast.stmt | None:
+    def _Global(self, node: ast.Global) -> ast.stmt | None:
         node.names = [self._own(name) for name in node.names]
         return None if self._scope.kind == "module" else node
 
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
+    def _Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
         node.names = [self._own(name) for name in node.names]
         return node
 
-    def visit_arg(self, node: ast.arg) -> ast.arg:
+    def _arg(self, node: ast.arg) -> ast.arg:
         node.arg = self._own(node.arg)
         return node
 
-    def visit_keyword(self, node: ast.keyword) -> ast.keyword:
+    def _keyword(self, node: ast.keyword) -> ast.keyword:
         if node.arg:
             node.arg = self._own(node.arg)
         node.value = self.visit(node.value)
         return node
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
+    def _ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | None:
         return None if node.module == "__future__" else node
 
     # Functions and classes.
 
-    def visit_FunctionDef(self, node: Function) -> list[ast.stmt]:
+    def _FunctionDef(self, node: Function) -> list[ast.stmt]:
         is_generator = functions.is_async_generator(node)
         before = functions.type_parameters(node)
         node.decorator_list = [functions.registering(decorator, node) for decorator in node.decorator_list]
@@ -143,9 +147,9 @@ class Rewriter(ast.NodeTransformer):
             node.decorator_list = [*node.decorator_list, at(functions.async_generator(), node)]
         return [*before, *more, node]
 
-    visit_AsyncFunctionDef = visit_FunctionDef
+    _AsyncFunctionDef = _FunctionDef
 
-    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+    def _Lambda(self, node: ast.Lambda) -> ast.expr:
         node.args = self.visit(node.args)
         receiver = self._scope.receiver
         self._enter(_Scope("lambda", receiver))
@@ -155,7 +159,7 @@ class Rewriter(ast.NodeTransformer):
         self._scopes.pop()
         return functions.lower_lambda(node, self._names)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> list[ast.stmt]:
+    def _ClassDef(self, node: ast.ClassDef) -> list[ast.stmt]:
         before = functions.type_parameters(node)
         node.body = functions.drop_docstring(node.body)
         classes.lower_class(node, self._names, file=self._file)
@@ -168,7 +172,7 @@ class Rewriter(ast.NodeTransformer):
         more, node.decorator_list = functions.lower_decorators(node.decorator_list, self._names)
         return [*before, *more, node]
 
-    def visit_Yield(self, node: ast.Yield) -> ast.expr:
+    def _Yield(self, node: ast.Yield) -> ast.expr:
         value = self.visit(node.value) if node.value else None
         if self._scope.yields_marked:
             return at(functions.yields_marked(value), node)
@@ -177,49 +181,49 @@ class Rewriter(ast.NodeTransformer):
 
     # Statements.
 
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+    def _Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         changed = expressions.lower_slice_assignment(node)
         return node if changed is None else at(changed, node)
 
-    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+    def _Delete(self, node: ast.Delete) -> list[ast.stmt]:
         self.generic_visit(node)
         return [at(expressions.lower_deletion(target), target) for target in node.targets]
 
-    def visit_TypeAlias(self, node: Any) -> ast.stmt:
+    def _TypeAlias(self, node: Any) -> ast.stmt:
         return at(assign(node.name.id, call_helper("type_variable", constant(node.name.id))), node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+    def _AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
         if node.value is None:
             return None
         return at(ast.Assign(targets=[self.visit(node.target)], value=self.visit(node.value)), node)
 
-    def visit_Match(self, node: ast.Match) -> list[ast.stmt]:
+    def _Match(self, node: ast.Match) -> list[ast.stmt]:
         return self.block(matching.lower_match(node, self._names.new))
 
-    def visit_TryStar(self, node: Any) -> list[ast.stmt]:
+    def _TryStar(self, node: Any) -> list[ast.stmt]:
         return self.block([groups.lower_groups(node, self._names)])
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+    def _ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         if node.name:
             node.name = self._own(node.name)
         return self.generic_visit(node)
 
-    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+    def _Raise(self, node: ast.Raise) -> ast.AST:
         self.generic_visit(node)
         if node.exc is not None and node.cause is not None:
             node.exc = at(call_helper("caused", node.exc, node.cause), node)
             node.cause = None
         return node
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
+    def _If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
         if is_name(node.test, "TYPE_CHECKING") or (
             isinstance(node.test, ast.Attribute) and node.test.attr == "TYPE_CHECKING"
         ):
             return self.block(node.orelse)
         return self.generic_visit(node)
 
-    def visit_While(self, node: ast.While) -> ast.AST:
+    def _While(self, node: ast.While) -> ast.AST:
         """
         The engine tests at the loop's end, and would show a failure of the test as one of the last line.
         """
@@ -232,7 +236,7 @@ class Rewriter(ast.NodeTransformer):
         leave = at(ast.If(test=refuse, body=[*node.orelse, ast.Break()], orelse=[]), node)
         return at(ast.While(test=constant(True), body=[leave, *node.body], orelse=[]), node)
 
-    def visit_With(self, node: ast.With | ast.AsyncWith) -> list[ast.stmt]:
+    def _With(self, node: ast.With | ast.AsyncWith) -> list[ast.stmt]:
         """
         One manager each: over several lines the engine can't read more.
         """
@@ -249,9 +253,9 @@ class Rewriter(ast.NodeTransformer):
                 item.context_expr = at(load(name), node)
         return body
 
-    visit_AsyncWith = visit_With
+    _AsyncWith = _With
 
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+    def _Assert(self, node: ast.Assert) -> ast.AST:
         """
         A bare assertion says what it asserted, with the two sides of a comparison.
         """
@@ -275,43 +279,43 @@ class Rewriter(ast.NodeTransformer):
 
     # Expressions.
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+    def _Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
         node.attr = self._own(node.attr)
         if isinstance(node.ctx, ast.Load):
             return expressions.lower_attribute(node, self._scope.receiver)
         return node
 
-    def visit_Call(self, node: ast.Call) -> ast.expr:
+    def _Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         if expressions.is_base_init(node, self._names, self._scope.receiver):
             return at(expressions.lower_base_init(node), node)
         return expressions.lower_call(node, self._names)
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def _Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         return expressions.lower_subscript(node, self._names) if isinstance(node.ctx, ast.Load) else node
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+    def _BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         return expressions.lower_union(expressions.lower_views(node), self._names)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+    def _JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         self.generic_visit(node)
         return at(lower_fstring(node, asks="__format__" in self._names.bound), node)
 
-    def visit_List(self, node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
+    def _List(self, node: ast.List | ast.Tuple | ast.Set) -> ast.expr:
         self.generic_visit(node)
         return expressions.lower_display(node)
 
-    visit_Tuple = visit_Set = visit_List
+    _Tuple = _Set = _List
 
-    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+    def _Dict(self, node: ast.Dict) -> ast.expr:
         node.keys = [self.visit(key) if key is not None else None for key in node.keys]
         node.values = [self.visit(value) for value in node.values]
         return expressions.lower_dict(node)
 
-    def visit_ListComp(self, node: comprehensions.Comprehension) -> ast.AST:
+    def _ListComp(self, node: comprehensions.Comprehension) -> ast.AST:
         awaits = comprehensions.awaits(node)
         if not awaits and (self._inline or not comprehensions.is_spread(node)):
             self._inline += 1
@@ -328,10 +332,10 @@ class Rewriter(ast.NodeTransformer):
         call = expression.value if isinstance(expression, ast.Await) else expression
         if isinstance(call, ast.Call):
             call.args = [self.visit(argument) for argument in call.args]
-        self._before[-1] += self.visit_FunctionDef(made)
+        self._before[-1] += self._FunctionDef(made)
         return expression
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
+    _SetComp = _DictComp = _GeneratorExp = _ListComp
 
     @property
     def _scope(self) -> _Scope:
