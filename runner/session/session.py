@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -15,7 +15,6 @@ import anyio
 
 from runner import codec
 from runner.errors import (
-    ApprovalPending,
     DeadlineExceeded,
     EffectUncertain,
     GuestReturnedError,
@@ -32,16 +31,17 @@ from runner.session.crew import Crew
 from runner.session.effects import Effects, Handlers
 from runner.session.inbox import Inbox
 from runner.session.inside import Inside
+from runner.session.parking import Parking
 from runner.session.pending import Pending
 from runner.session.recording import Unrecorded
 from runner.session.recovery import CallHistory, refusal
+from runner.session.slicing import Slicer, Unwritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from runner.kernel.machine import Input, Machine, StepResult
-    from runner.session.crew import Confirm
     from runner.session.outcome import Outcome
     from runner.session.ticker import Ticker
 
@@ -49,12 +49,6 @@ if TYPE_CHECKING:
 _RETRY_S: Final = 1
 """
 How long an answer waits for a process that can hold no more instances, unless something else happens.
-"""
-
-_FUEL_PER_S: Final = 2_000_000_000
-"""
-About what a guest burns, to tell how long its next slice will compute. A clock would count how long the last
-one waited for others too.
 """
 
 _NULL: Final = codec.encode(None)
@@ -65,24 +59,6 @@ def wall_clock_ms() -> int:
     Milliseconds since the Unix epoch; 0 for a clock that is set to before it, as no record has such a time.
     """
     return max(0, time.time_ns() // 1_000_000)
-
-
-class _Unwritten(Exception):
-    """
-    A slice could not be written down: no failure of its delivery, but the end of the session.
-    """
-
-    def __init__(self, error: RunnerError) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-@contextmanager
-def _told_from_the_guest() -> Iterator[None]:
-    try:
-        yield
-    except RunnerError as error:
-        raise _Unwritten(error) from error
 
 
 class Session:
@@ -126,7 +102,6 @@ class Session:
     ) -> None:
         self.machine = machine
         self._handlers = handlers
-        self._ticker = ticker
         self._on_log = on_log
         self._on_snapshot = on_snapshot
         self._after_slice = after_slice
@@ -135,9 +110,8 @@ class Session:
         self._chronicle = chronicle or Chronicle(
             Unrecorded(), OpenGate(), CallHistory(), name="instance", clock_ms=clock_ms
         )
-        self._parked: dict[int, None] = {}
-        # Given up, and nobody knows whether they happened: no answer will come before a person has ruled.
-        self._unknown: dict[int, None] = {}
+        self._slicer = Slicer(machine, ticker, self._crew, self._chronicle)
+        self._parking = Parking(machine, self._crew, self._chronicle)
         self._queue: deque[Pending] = deque()
         self._inbox = Inbox(machine.is_in_flight, self._tell_news, answers)
         self._news = anyio.Event()
@@ -155,9 +129,6 @@ class Session:
         self._ended_by: RunnerError | None = None
         # Whether an answer had the last turn between deliveries.
         self._woke = False
-        # Wall time and fuel of the last slice.
-        self._slice_ms = 0.0
-        self._slice_fuel = 0
         self.position = 0
 
     async def __aenter__(self) -> Self:
@@ -236,13 +207,7 @@ class Session:
         Raises:
             ValueError: If the call is not parked.
         """
-        if call not in self._parked:
-            msg = f"call {call} does not wait for a decision"
-            raise ValueError(msg)
-        del self._parked[call]
-        [parked] = [other for other in self.machine.calls if other.number == call]
-        write = partial(self._chronicle.decide, parked, verdict, rule=rule, by=by)
-        self._dispose(await self._crew.do(write))
+        self._dispose(await self._parking.decide(call, verdict, rule=rule, by=by))
         if self._open is not None:
             # Whoever waited for it was told to ask a person; now it goes on.
             self._open.go_on()
@@ -364,13 +329,13 @@ class Session:
         nothing is written down nobody could, so the guest is told.
         """
         if self._chronicle.writes_at_once(call) or self._chronicle.leaves_doubt(call):
-            self._unknown[call] = None
+            self._parking.doubt(call)
             self._tell_news()
             return
         await self._take_answer(refusal(call, Status.FAILED, "timeout", problem))
 
     def _park(self, call: int) -> None:
-        self._parked[call] = None
+        self._parking.add((call,))
         self._tell_news()
 
     async def _take_answer(self, answer: Answer) -> None:
@@ -401,12 +366,12 @@ class Session:
         while not self._stopping:
             self._news = anyio.Event()
             if self._open is not None and (failure := self._overdue(self._open)):
-                await self._abandon(self._open, failure)
+                self._apply(await self._slicer.abandon(self._open, failure), Disposition())
             elif (event := self._next_input()) is not None:
                 await self._step(event)
             else:
-                self._settle_if_blocked()
                 if not self._effects.running:
+                    self._parking.hold_up(self._open)
                     self._idle.set()
                     self._idle = anyio.Event()
                 await self._wait_for_news(self._open.patience_s if self._open else math.inf)
@@ -419,30 +384,10 @@ class Session:
             with anyio.move_on_after(patience_s):
                 await self._news.wait()
 
-    async def _abandon(self, pending: Pending, failure: RunnerError) -> None:
-        result = self.machine.abandon(failure)
-        write = partial(self._chronicle.abandon, pending.number, failure, result, self.machine)
-        await self._crew.do(write)
-        self._apply(result, Disposition())
-
-    def _settle_if_blocked(self) -> None:
-        """
-        Tell who waits that only a person can move the open delivery on. It stays open.
-        """
-        pending = self._open
-        if pending is None or self._effects.running or pending.outcome:
-            return
-        if self._unknown:
-            pending.settle(failure=EffectUncertain(self._chronicle.name, tuple(self._unknown)))
-            return
-        if not self._parked:
-            return
-        pending.settle(failure=ApprovalPending(self._chronicle.name, tuple(self._parked)))
-
     def _dispose(self, what: Disposition) -> None:
         self._effects.start(what.execute)
         self._inbox.add(what.feed)
-        self._parked.update(dict.fromkeys(what.parked))
+        self._parking.add(what.parked)
 
     def _overdue(self, pending: Pending) -> RunnerError | None:
         """
@@ -488,10 +433,8 @@ class Session:
     async def _step(self, event: Input) -> None:
         pending = self._open
         try:
-            result, disposition = await self._crew.do(
-                partial(self._run_slice, event, pending), expected_s=self._slice_fuel / _FUEL_PER_S
-            )
-        except _Unwritten as unwritten:
+            result, disposition = await self._slicer.step(event, pending)
+        except Unwritten as unwritten:
             raise unwritten.error from unwritten
         except RunnerError as error:
             await self._refused(event, error)
@@ -502,27 +445,8 @@ class Session:
                 self._inbox.put_back([event.answer])
             raise
         self._woke = pending is None
-        self._slice_fuel = result.fuel
-        if pending is not None:
-            pending.guest_ms += self._slice_ms
-            pending.fuel += result.fuel
         self.position += 1
         self._apply(result, disposition)
-
-    def _run_slice(self, event: Input, pending: Pending | None) -> Confirm[tuple[StepResult, Disposition]]:
-        allowance_ms = pending.slice_ms if pending else self.machine.limits.timeout_ms
-        with self._ticker.guest_runs():
-            started_s = time.monotonic()
-            result = self.machine.step(event, deadline_ms=allowance_ms)
-            self._slice_ms = (time.monotonic() - started_s) * 1000
-        with _told_from_the_guest():
-            confirm = self._chronicle.slice(event, result, self.machine)
-
-        def finish() -> tuple[StepResult, Disposition]:
-            with _told_from_the_guest():
-                return result, confirm()
-
-        return finish
 
     async def _refused(self, event: Input, error: RunnerError) -> None:
         """
@@ -563,9 +487,7 @@ class Session:
             self._after_slice(result.reply is not None or result.failed_delivery > 0)
 
     def _give_up(self, calls: Iterable[int]) -> None:
-        for call in calls:
-            self._parked.pop(call, None)
-            self._unknown.pop(call, None)
+        self._parking.give_up(calls)
         self._effects.give_up(calls)
 
     def _explain(self, failure: RunnerError) -> RunnerError:
