@@ -25,6 +25,7 @@ BIN = Path(sys.executable).parent
 _INLINE = re.compile(r"`(runner [^`]+)`")
 _PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")
 _NEEDS_COMPILER = re.compile("notes|sequential")
+_NEEDS_ENGINE = re.compile(r"agent\.js|assistant|weather|researcher|interviewer|first-agent|my-agent")
 _EXPECTED_EXIT = {"runner run guests/hostile_spinner": 4}
 
 
@@ -48,6 +49,8 @@ def _inline() -> list[str]:
 def desk(tmp_path: Path) -> Path:
     """A directory that looks like a checkout, to be written into."""
     shutil.copytree(ROOT / "guests", tmp_path / "guests", ignore=shutil.ignore_patterns("build"))
+    (source,) = re.findall(r"```js\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "agent.js").write_text(source, encoding="utf-8")
     return tmp_path
 
 
@@ -88,7 +91,7 @@ def test_commands_in_the_text_work_as_they_stand_and_in_their_order(desk: Path, 
     for command, _ in _picture():
         _run(command, desk, cache)
     for command in _inline():
-        if not _NEEDS_COMPILER.search(command):
+        if not _NEEDS_COMPILER.search(command) and not _NEEDS_ENGINE.search(command):
             done = _run(command, desk, cache)
             assert done.returncode == _EXPECTED_EXIT.get(command, 0), (command, done.stderr)
 
@@ -97,6 +100,16 @@ def test_commands_in_the_text_work_as_they_stand_and_in_their_order(desk: Path, 
 def test_commands_that_need_a_compiler_work_as_they_stand(desk: Path, cache: Path):
     """With the extra installed."""
     for command in filter(_NEEDS_COMPILER.search, _inline()):
+        done = _run(command, desk, cache)
+        assert done.returncode == 0, (command, done.stderr)
+
+
+@pytest.mark.js
+@pytest.mark.python
+@pytest.mark.timeout(240)
+def test_commands_that_need_an_engine_work_as_they_stand(desk: Path, cache: Path):
+    """In order: an agent is begun before it is run."""
+    for command in filter(_NEEDS_ENGINE.search, _inline()):
         done = _run(command, desk, cache)
         assert done.returncode == 0, (command, done.stderr)
 
