@@ -278,7 +278,7 @@ def test_an_image_that_is_more_than_a_mind_is_refused(cache: Path, packed: Path,
     [
         (
             {"fuel": 1 << 62},
-            ("limit fuel exceeded: 4611686018427387904 of 2000000000", "raise it with --max-fuel"),
+            ("limit fuel exceeded: 4611686018427387904 of 20000000000", "raise it with --max-fuel"),
         ),
         (
             {"timeout_ms": 1 << 40},
