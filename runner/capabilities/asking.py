@@ -19,7 +19,7 @@ from runner.capabilities.usage import usage_to_wire
 from runner.errors import ProviderError, RequestUnsupported
 from runner.kernel.abi import Status
 from runner.policy.budgets import NO_BUDGET, ONE_CALL, Account, Budget, Charge, OwnAccount, show_exceeded
-from runner.policy.prices import PINNED, Price, PriceTable
+from runner.policy.prices import PINNED, Price, Prices
 from runner.providers.base import (
     NOTHING_USED,
     UNKNOWN_USAGE,
@@ -82,7 +82,7 @@ class Purse:
     usage: UsageMeter
     budget: Budget = NO_BUDGET
     account: Account = field(default_factory=OwnAccount)
-    prices: PriceTable = PINNED
+    prices: Prices = PINNED
     on_refusal: Callable[[str, int, int], None] | None = None
     on_event: Callable[[str, Value], None] | None = None
 

@@ -172,4 +172,6 @@ class Loop:
 
     async def _keep(self, part: str, result: Result) -> None:
         self.progress.results[part] = result
-        await self.steps.note(part, result_step(part, result))
+        # It has happened: whoever gives the call up now must not make that uncertain.
+        with anyio.CancelScope(shield=True):
+            await self.steps.note(part, result_step(part, result))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 PICO: Final = 10**12
 _PICO_PER_USD_PER_MILLION: Final = 10**6
@@ -65,6 +65,29 @@ def per_million(
     read = input_usd if cache_read_usd is None else cache_read_usd
     write = input_usd if cache_write_usd is None else cache_write_usd
     return Price(*(round(usd * _PICO_PER_USD_PER_MILLION) for usd in (input_usd, output_usd, read, write)))
+
+
+class Prices(Protocol):
+    """
+    Prices by model, with the id and the version of whose they are.
+    """
+
+    @property
+    def id(self) -> str:
+        """
+        Whose table.
+        """
+
+    @property
+    def version(self) -> str:
+        """
+        Which of them.
+        """
+
+    def price(self, model: str) -> Price | None:
+        """
+        What `PROVIDER/MODEL` costs, or `None` where nobody knows.
+        """
 
 
 @dataclass(frozen=True, slots=True)

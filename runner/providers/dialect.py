@@ -95,6 +95,21 @@ class Dialect(Protocol):
         """
 
 
+def body_of(dialect: Dialect, name: str, request: ModelRequest) -> dict[str, Any]:
+    """
+    The request as the provider takes it, if it can be said in JSON: parts of it may come from a guest.
+
+    Raises:
+        RequestUnsupported: If it can't be asked there, or has in it what JSON has not.
+    """
+    try:
+        body = dialect.body(name, request)
+        json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError, RecursionError, Malformed):
+        raise RequestUnsupported(name, "words for a request that is no JSON") from None
+    return body
+
+
 def instructions(request: ModelRequest) -> str | None:
     """
     All that stands above the conversation, a blank line between two.

@@ -16,7 +16,7 @@ from runner.errors import ProviderError
 from runner.outbound import Ask, BrokenOff, Opened, Unreached, opened
 from runner.providers import faults
 from runner.providers.base import ModelRequest, Stop, StreamEvent
-from runner.providers.dialect import Said
+from runner.providers.dialect import Said, body_of
 from runner.providers.ollama_api import OllamaDialect
 from runner.providers.origin import Endpoint
 from runner.providers.wire import Malformed, json_object, lines, plain
@@ -48,7 +48,7 @@ class OllamaProvider:
         """
         As the port says; one attempt, without any patience.
         """
-        body = self._dialect.body(self.name, request)
+        body = body_of(self._dialect, self.name, request)
         reader = self._dialect.reader(self.name, request)
         async with self._asked("POST", "/api/chat", body) as response:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -21,7 +21,7 @@ from runner.errors import ProviderError
 from runner.providers import faults
 from runner.providers.base import ModelRequest, Stop, StreamEvent
 from runner.providers.chat_api import DONE, ChatDialect
-from runner.providers.dialect import Dialect, Said
+from runner.providers.dialect import Dialect, Said, body_of
 from runner.providers.messages_api import MessagesDialect
 from runner.providers.origin import Endpoint
 from runner.providers.refused import Refused
@@ -74,7 +74,7 @@ class SdkProvider:
         """
         As the port says; one attempt, without any patience.
         """
-        body = self._dialect.body(self.name, request)
+        body = body_of(self._dialect, self.name, request)
         reader = self._dialect.reader(self.name, request)
         async with self._guarded(), self._answer(body) as response:
             kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -11,9 +11,9 @@ from runner.capabilities.asking import Purse
 from runner.digest import digest
 from runner.errors import BudgetExceeded, ConfigError, GuestReturnedError
 from runner.policy.budgets import NO_BUDGET, Account, Budget, OwnAccount
-from runner.policy.prices import PINNED, PriceTable
 from runner.units import MIB, show_bytes
 from runner.wiring.ledger import SharedAccount
+from runner.wiring.prices import price_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,13 +84,6 @@ def purse_of(
         on_refusal=refusals.take,
         on_event=options.on_model,
     )
-
-
-def price_table() -> PriceTable:
-    """
-    What models cost.
-    """
-    return PINNED
 
 
 def ledger_of(born: Born) -> bytes:

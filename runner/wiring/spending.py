@@ -13,7 +13,8 @@ from runner.wiring.held import Held, read_host_part
 from runner.wiring.held_fold import HeldFold
 from runner.wiring.ledger import FILE, read_spent
 from runner.wiring.line import journal_of, line_of, state_of
-from runner.wiring.purse import ledger_of, price_table
+from runner.wiring.prices import price_table
+from runner.wiring.purse import ledger_of
 
 if TYPE_CHECKING:
     from runner.capabilities.usage import Tally, UsageMeter

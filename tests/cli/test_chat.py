@@ -173,7 +173,8 @@ def test_usage_is_told_by_model_with_the_budget_that_it_counts_against(environme
     [row] = result["models"]
     assert (row["model"], row["calls"]) == ("scripted/default", 1)
     assert (row["input_tokens"], row["output_tokens"]) == (2, 5)
-    assert (result["budget"], result["prices"]) == ({"tokens": 9000, "calls": 5}, "runner 2026-11-30")
+    assert result["budget"] == {"tokens": 9000, "calls": 5}
+    assert result["prices"].split()[0] in ("runner", "genai-prices")
     assert (result["charged"]["tokens"], result["charged"]["calls"]) == (7, 1)
     shown = subprocess.run(
         [*COMMAND, "usage", "clerk"], cwd=ROOT, env=environment, check=True, capture_output=True

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.errors import BudgetExceeded, ConfigError, RunnerError, UsageError
+from runner.policy.budgets import Budget, Charge
 from runner.wiring import (
     Options,
     fork_named,
@@ -24,6 +26,7 @@ from runner.wiring import (
     snapshot_named,
     usage_named,
 )
+from runner.wiring.ledger import SharedAccount, read_spent
 
 OptionsFor = Callable[..., Options]
 
@@ -211,3 +214,22 @@ def test_a_persona_that_cannot_be_read_starts_nothing(proxy: Path, options: Opti
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"persona\.md: can't be read: No such file or directory$"):
             run_named(proxy, "a", ASK, options(allow=("llm",), persona=tmp_path / "persona.md"))
+
+
+def test_of_two_that_spend_at_once_only_one_gets_what_is_left(tmp_path: Path):
+    """Each with a row of its own, as two processes have it."""
+    budget, one, many = Budget(tokens=1000), Charge(1, 7), Charge(1, 5)
+    accounts = [SharedAccount(tmp_path, b"l" * 32, Charge()) for _ in range(3)]
+
+    def spend(account: SharedAccount) -> int:
+        count = 0
+        while account.reserve(budget, one, Charge()) is None:
+            account.settle(one, many)
+            count += 1
+        return count
+
+    with ThreadPoolExecutor() as pool:
+        counts = list(pool.map(spend, accounts))
+    assert 994 - 2 * 7 < 5 * sum(counts) <= 1000
+    assert read_spent(tmp_path, b"l" * 32).tokens == 5 * sum(counts)
+    assert SharedAccount(tmp_path, b"l" * 32, Charge(tokens=1200)).spent().tokens == 1200

@@ -105,11 +105,11 @@ def spawn(cache: Path, state: Path) -> Iterator[Spawn]:
 
 
 def wait_until_asked(child: subprocess.Popen[bytes], state: Path, name: str) -> None:
-    """Until the journal says that a call was started."""
+    """Until the journal says that a model is being asked."""
     while True:
         assert child.poll() is None, child.stderr and child.stderr.read()
         known = [row["name"] for row in list_instances(state)] if state.exists() else []
-        if name in known and any(row["kind"] == "start" for row in journal_rows(name, state=state)):
+        if name in known and any(row["kind"] == "receipt" for row in journal_rows(name, state=state)):
             return
 
 

@@ -16,7 +16,18 @@ import pytest
 
 from runner.errors import ApprovalPending
 from runner.tools.base import Tool
-from runner.wiring import Options, approvals, fork_named, resume, rule_on, run_named, usage_named, verify
+from runner.wiring import (
+    Options,
+    approvals,
+    fork_named,
+    restore_named,
+    resume,
+    rule_on,
+    run_named,
+    snapshot_named,
+    usage_named,
+    verify,
+)
 from tests.wiring.test_budgets import PROXY
 
 ROOT = Path(__file__).parents[2]
@@ -153,3 +164,25 @@ def test_killed_at_any_point_of_a_loop_a_process_pays_for_no_turn_twice_and_uses
         assert marks.count("send 1") <= 1, number
         assert max(marks.count("look 0"), marks.count("look 2")) <= 2, number
     assert number > 20
+
+
+@pytest.mark.parametrize("still_asks", [True, False])
+def test_a_snapshot_in_the_middle_of_a_chat_takes_along_what_was_paid_and_done(
+    proxy: Path, script: Path, options: OptionsFor, tmp_path: Path, still_asks: bool
+):
+    """Whoever goes on with it rules on the tool that was in question, and pays for the rest alone."""
+    marks: list[str] = []
+    choices = options(allow=("llm", "tool"), script=script, own_tools=tools(marks))
+    with pytest.raises(ApprovalPending):
+        run_named(proxy, "rex", ASK, choices, ask=("tool:send",))
+    snapshot_named("rex", tmp_path / "rex.snap", state=choices.state, cache=choices.cache)
+    ask = ("tool:send",) if still_asks else ()
+    with pytest.raises(ApprovalPending):
+        restore_named(tmp_path / "rex.snap", "max", None, choices, agent=proxy, ask=ask)
+    [row] = approvals("max", state=choices.state, cache=choices.cache)
+    assert row["request"] == {"name": "send", "arguments": {"n": 1}}
+    rule_on("max", 1, "allow", state=choices.state, cache=choices.cache)
+    report = resume("max", choices)
+    assert (report.result["text"], report.usage["calls"]) == ("all done", 2)
+    assert marks == ["look 0", "send 1", "look 2"]
+    verify("max", state=choices.state, cache=choices.cache)
