@@ -116,6 +116,12 @@ _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "objtuple.c": (
         _SLICE,
         (r"mp_obj_new_tuple\(o->len \* n, NULL\)", "mp_obj_new_tuple(engine_times(o->len, n), NULL)"),
+        (
+            r"mp_obj_tuple_t \*p = MP_OBJ_TO_PTR\(rhs\);",
+            "if (mp_obj_is_instance_type(mp_obj_get_type(rhs))) "
+            "rhs = mp_obj_cast_to_native_base(rhs, MP_OBJ_FROM_PTR(&mp_type_tuple)); "
+            "mp_obj_tuple_t *p = MP_OBJ_TO_PTR(rhs);",
+        ),
         (r"case MP_UNARY_OP_HASH: \{", f"case MP_UNARY_OP_HASH: {{ {_CHECK}"),
     ),
     "objarray.c": (
@@ -139,8 +145,8 @@ _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "obj.h": (
         (
-            r"mp_obj_malloc_helper\(offsetof\(struct_type, var_field\) \+ sizeof\(var_type\) \* \(var_num\)",
-            "mp_obj_malloc_helper(offsetof(struct_type, var_field) + engine_times(sizeof(var_type), (var_num))",
+            r"\(offsetof\(struct_type, var_field\) \+ sizeof\(var_type\) \* \(var_num\)",
+            "(offsetof(struct_type, var_field) + engine_times(sizeof(var_type), (var_num))",
         ),
     ),
     # Exceptions with attributes, and attributes that other types lack.
