@@ -85,6 +85,17 @@ def test_dicts_keep_their_order_and_tuples_are_lists(python: Interpreter) -> Non
     assert started(python, text).message(None) == [["zebra", "apple", "mango", "kiwi"], [1, 2]]
 
 
+def test_subclasses_leave_as_what_they_are_by_birth(python: Interpreter) -> None:
+    """Named tuples are lists, and so on."""
+    text = (
+        "from collections import namedtuple, OrderedDict\nN = namedtuple('N', 'a b')\nclass P(N): pass\nclass D(dict): pass\n"
+        "class I(int): pass\nclass S(str): pass\n"
+        "def run(x):\n    return [N(1, 2), P(3, 4), (1,) + P(5, 6), D(k=1), I(7), S('s'), OrderedDict(z=1)]\n"
+    )
+    replied = started(python, text).message(None)
+    assert replied == [[1, 2], [3, 4], [1, 5, 6], {"k": 1}, 7, "s", {"z": 1}]
+
+
 @pytest.mark.parametrize(
     ("expression", "message"),
     [

@@ -76,6 +76,11 @@ _SLICE_ARRAY: Final = (
     "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); "
     "mp_raise_NotImplementedError(NULL);"
 )
+_NATIVE_TUPLE: Final = (
+    "if (mp_obj_is_instance_type(mp_obj_get_type(rhs))) "
+    "rhs = mp_obj_cast_to_native_base(rhs, MP_OBJ_FROM_PTR(&mp_type_tuple)); "
+    "mp_obj_tuple_t *p = MP_OBJ_TO_PTR(rhs);"
+)
 _SLICE: Final = (_STEPPED, "return engine_slice(self_in, index);")
 # The bytes of a character as they are, from where the next one begins.
 _AS_IT_IS: Final = (
@@ -118,10 +123,9 @@ _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         (r"mp_obj_new_tuple\(o->len \* n, NULL\)", "mp_obj_new_tuple(engine_times(o->len, n), NULL)"),
         (
             r"mp_obj_tuple_t \*p = MP_OBJ_TO_PTR\(rhs\);",
-            "if (mp_obj_is_instance_type(mp_obj_get_type(rhs))) "
-            "rhs = mp_obj_cast_to_native_base(rhs, MP_OBJ_FROM_PTR(&mp_type_tuple)); "
-            "mp_obj_tuple_t *p = MP_OBJ_TO_PTR(rhs);",
+            _NATIVE_TUPLE,
         ),
+        (r"\A", '#include "py/objtype.h"\n'),
         (r"case MP_UNARY_OP_HASH: \{", f"case MP_UNARY_OP_HASH: {{ {_CHECK}"),
     ),
     "objarray.c": (
