@@ -116,7 +116,9 @@ __attribute__((noinline)) static void clear_stack(void) {
 }
 
 static void leave_no_trace(void) {
-  heap_settle();
+  bool is_image = engine_image;
+  engine_image = false;
+  heap_settle(is_image);
   clear_stack();
 }
 
@@ -138,6 +140,7 @@ void runner_abi_v1(void) {}
 
 void agent_start(void) {
   start();
+  engine_image = true;
   leave_no_trace();
 }
 

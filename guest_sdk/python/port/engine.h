@@ -16,7 +16,7 @@
 void heap_start(void);
 void heap_tidy(void);
 void heap_collect(void);
-void heap_settle(void);
+void heap_settle(bool is_image);
 size_t heap_used_bytes(void);
 
 /* payload_in.c and payload_out.c: CBOR. Both raise Python exceptions. */
@@ -55,6 +55,9 @@ extern const mp_obj_fun_builtin_fixed_t host_extend_obj;
 
 /* Whether an agent is being loaded, and how many more steps it may take; 0 is without end. */
 extern bool engine_loading;
+
+/* Whether what this slice leaves is an image. */
+extern bool engine_image;
 extern uint32_t engine_steps_left;
 
 /* The open delivery, or 0. */

@@ -67,13 +67,34 @@ void heap_start(void) {
   gc_init(start, heap_end);
 }
 
-/* Called by the allocator when an area is full. The C stack holds objects then, so nothing is swept: the heap
-   grows instead. */
-void gc_collect(void) {}
+/* Where the search for free blocks begins: see `found_image`. */
+static size_t first_table_byte[MAX_AREAS];
+
+static void search_from(const size_t *table_bytes) {
+  size_t count = 0;
+  for (mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next, count++) {
+    area->gc_last_free_atb_index = table_bytes != NULL && count < MAX_AREAS ? table_bytes[count] : 0;
+  }
+  MP_STATE_MEM(gc_last_free_area) = &MP_STATE_MEM(area);
+}
+
+/* Called by the allocator when it has found nothing. The C stack holds objects then, so nothing is swept: what was left
+   aside is searched too, and then the heap grows. */
+void gc_collect(void) { search_from(NULL); }
+
+/* What is in use now is the image, shared by all instances that are made of it. New objects go behind it, side by side,
+   and not into the gaps between its objects, where each would make another page an instance's own. */
+static void found_image(void) {
+  size_t count = 0;
+  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
+    first_table_byte[count++] = area->gc_last_used_block / BLOCKS_PER_TABLE_BYTE + 1;
+  }
+}
 
 void heap_collect(void) {
   gc_collect_start();
   gc_collect_end();
+  search_from(first_table_byte);
   kept_blocks = heap_used_bytes() / MICROPY_BYTES_PER_GC_BLOCK;
 }
 
@@ -113,9 +134,10 @@ static void clear_free(const mp_state_mem_area_t *area, size_t blocks) {
 
 /* Called when a slice ends: sweeps, so that memory holds what the agent keeps and no trace of how it came to it. Then
    the next slice uses the same pages again, and a snapshot is as small as what has changed. */
-void heap_settle(void) {
+void heap_settle(bool is_image) {
   size_t allocated = MP_STATE_MEM(gc_alloc_amount);
-  if (allocated == 0 || (kept_blocks > SMALL_BYTES / MICROPY_BYTES_PER_GC_BLOCK && allocated < kept_blocks / 2)) return;
+  bool is_small = kept_blocks <= SMALL_BYTES / MICROPY_BYTES_PER_GC_BLOCK;
+  if (!is_image && (allocated == 0 || (!is_small && allocated < kept_blocks / 2))) return;
   size_t used[MAX_AREAS], count = 0;
   mp_state_mem_area_t *area;
   for (area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
@@ -125,5 +147,13 @@ void heap_settle(void) {
   count = 0;
   for (area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
     clear_free(area, used[count++]);
+  }
+  /* What marking and looking up have left. */
+  memset(MP_STATE_MEM(gc_block_stack), 0, sizeof MP_STATE_MEM(gc_block_stack));
+  memset(MP_STATE_MEM(gc_area_stack), 0, sizeof MP_STATE_MEM(gc_area_stack));
+  memset(MP_STATE_VM(map_lookup_cache), 0, sizeof MP_STATE_VM(map_lookup_cache));
+  if (is_image) {
+    found_image();
+    search_from(first_table_byte);
   }
 }

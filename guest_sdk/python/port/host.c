@@ -6,12 +6,13 @@
 
 #include "engine.h"
 #include "py/objexcept.h"
+#include "py/objgenerator.h"
 #include "py/objint.h"
 #include "py/objstr.h"
 #include "py/runtime.h"
 #include "runner_abi.h"
 
-bool engine_loading;
+bool engine_loading, engine_image;
 int32_t engine_delivery;
 uint32_t engine_steps_left;
 
@@ -177,6 +178,7 @@ static mp_obj_t host_load_begins(mp_obj_t steps) {
 static MP_DEFINE_CONST_FUN_OBJ_1(host_load_begins_obj, host_load_begins);
 
 static mp_obj_t host_load_ends(void) {
+  engine_image = true;
   engine_loading = false;
   engine_steps_left = 0;
   chance_renew();
@@ -186,6 +188,17 @@ static MP_DEFINE_CONST_FUN_OBJ_0(host_load_ends_obj, host_load_ends);
 
 static mp_obj_t host_is_coroutine(mp_obj_t value) { return mp_obj_new_bool(mp_obj_is_type(value, &mp_type_gen_instance)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(host_is_coroutine_obj, host_is_coroutine);
+
+/* `resume(coroutine, error)`: how its next turn ended, and with what: 0 and its result, 1 and what it waits for, or 2 and
+   the error that left it. Nothing is raised for it: to catch costs more, also of the host's memory. */
+static mp_obj_t host_resume(mp_obj_t coroutine, mp_obj_t error) {
+  mp_obj_t value, thrown = error == mp_const_none ? MP_OBJ_NULL : error;
+  mp_vm_return_kind_t kind = mp_obj_gen_resume(coroutine, mp_const_none, thrown, &value);
+  if (value == MP_OBJ_NULL || value == MP_OBJ_STOP_ITERATION) value = mp_const_none;
+  mp_obj_t turn[2] = {MP_OBJ_NEW_SMALL_INT(kind), value};
+  return mp_obj_new_tuple(2, turn);
+}
+static MP_DEFINE_CONST_FUN_OBJ_2(host_resume_obj, host_resume);
 
 /* `install(deliver, wake, step, broken)`: what engine.c calls. */
 static mp_obj_t host_install(size_t count, const mp_obj_t *hooks) {
@@ -211,6 +224,7 @@ static const mp_rom_map_elem_t host_table[] = {
   {MP_ROM_QSTR(MP_QSTR_load_begins), MP_ROM_PTR(&host_load_begins_obj)},
   {MP_ROM_QSTR(MP_QSTR_load_ends), MP_ROM_PTR(&host_load_ends_obj)},
   {MP_ROM_QSTR(MP_QSTR_is_coroutine), MP_ROM_PTR(&host_is_coroutine_obj)},
+  {MP_ROM_QSTR(MP_QSTR_resume), MP_ROM_PTR(&host_resume_obj)},
   {MP_ROM_QSTR(MP_QSTR_install), MP_ROM_PTR(&host_install_obj)},
   {MP_ROM_QSTR(MP_QSTR_extend), MP_ROM_PTR(&host_extend_obj)},
   {MP_ROM_QSTR(MP_QSTR_importer), MP_ROM_PTR(&module_importer_obj)},

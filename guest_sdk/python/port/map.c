@@ -205,6 +205,10 @@ mp_map_elem_t *mp_map_lookup(mp_map_t *map, mp_obj_t key, mp_map_lookup_kind_t k
     /* The value stays for the caller to take. */
     entry->key = MP_OBJ_SENTINEL;
     map->used--;
+    if (map->used == 0 && map->alloc <= MAX_PLAIN) {
+      /* An empty map is as if nothing had ever been in it. */
+      for (size_t i = 0; i < map->alloc; i++) map->table[i].key = MP_OBJ_NULL;
+    }
   }
 #if MICROPY_OPT_MAP_LOOKUP_CACHE
   else *cached(key) = (uint8_t)(entry - map->table);

@@ -120,6 +120,9 @@ void engine_out_of_steps(void);
 #define MICROPY_HELPER_REPL (0)
 #define MICROPY_REPL_EMACS_KEYS (0)
 
+/* Code objects show the memory of the interpreter. */
+#define MICROPY_PY_FUNCTION_ATTRS_CODE (0)
+
 /* What agents compute with. */
 #define MICROPY_PY_BINASCII (1)
 #define MICROPY_PY_COLLECTIONS_DEQUE (1)

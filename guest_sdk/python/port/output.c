@@ -38,6 +38,7 @@ void output_log(int32_t level, const char *text, size_t size) {
 void output_flush(void) {
   if (line_used == 0) return;
   output_log(INFO, line, line_used);
+  memset(line, 0, line_used);
   line_used = 0;
 }
 

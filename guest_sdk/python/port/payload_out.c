@@ -155,7 +155,8 @@ static void put_dict(writer *w, mp_obj_t value, unsigned depth) {
 static void put_array(writer *w, mp_obj_t value, unsigned depth) {
   size_t count;
   mp_obj_t *items;
-  mp_obj_get_array(value, &count, &items);
+  if (mp_obj_is_type(value, &mp_type_list)) mp_obj_list_get(value, &count, &items);
+  else mp_obj_tuple_get(value, &count, &items);
   put_head(w->out, ARRAY, count);
   for (size_t i = 0; i < count; i++) put(w, items[i], depth + 1);
 }

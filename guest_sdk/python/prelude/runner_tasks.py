@@ -6,6 +6,11 @@ import _host
 from runner_errors import log_error
 
 
+# How a turn of a coroutine ended.
+_WAITS = 1
+_RAISED = 2
+
+
 class CancelledError(BaseException):
     """Raised where a task waits when it is cancelled."""
 
@@ -167,14 +172,13 @@ class Task(Future):
         if self._done:
             return
         error, self._raise = self._raise, None
-        try:
-            waits = self._coroutine.send(None) if error is None else self._coroutine.throw(error)
-        except StopIteration as end:
-            self.set_result(end.value)
-        except BaseException as error:
-            self.set_exception(error)
+        how, value = _host.resume(self._coroutine, error)
+        if how == _WAITS:
+            self._wait(value)
+        elif how == _RAISED:
+            self.set_exception(value)
         else:
-            self._wait(waits)
+            self.set_result(value)
 
     def _wait(self, waits):
         if waits is None:

@@ -1,16 +1,17 @@
 """
 The Python engine: MicroPython, with our port around it and our modules inside.
 
-    edits -> names that the sources use -> generated headers -> one compilation -> a module without foreign imports
+    edits -> names that the sources use -> generated headers -> compilation -> a module that imports ours only
 
-Upstream's own scripts make the headers; its makefiles, which want a Unix, are not used. The same sources give the
-same bytes: nothing of the machine, a folder's place or the time goes in.
+Upstream's own scripts make the headers; its makefiles, which want a Unix, are not used. The same sources give
+the same bytes: nothing of the machine, a folder's place or the time goes in.
 """
 
 from __future__ import annotations
 
 import io
 import re
+import string
 import sys
 import tokenize
 from collections.abc import Iterable, Sequence
@@ -31,7 +32,8 @@ PIN: Final = DebianSource(
 
 STACK_BYTES: Final = 448 * 1024
 """
-Of the C stack, which lies below all data. More than Python's recursion may use: see `guest_sdk/python/port/engine.c`.
+Of the C stack, which lies below all data. Python's recursion may use most of it: see
+`guest_sdk/python/port/engine.c`.
 """
 
 _FOLDERS: Final = ("python", "engine", "c/include")
@@ -64,19 +66,31 @@ _FLAGS: Final = (
 )  # fmt: skip
 _OWN_FLAGS: Final = ("-Wall", "-Wextra", "-Wno-unused-parameter")
 _LINK_FLAGS: Final = (
-    "-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", f"-Wl,-z,stack-size={STACK_BYTES}",
+    "-nostartfiles", "-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all",
+    f"-Wl,-z,stack-size={STACK_BYTES}",
 )  # fmt: skip
 
 _CHECK: Final = "ENGINE_CHECK_STACK(512);"
 _CHECK_CALL: Final = "ENGINE_CHECK_STACK(256);"
+_SLICE_ARRAY: Final = (
+    "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); "
+    "mp_raise_NotImplementedError(NULL);"
+)
+_NATIVE_TUPLE: Final = (
+    "if (mp_obj_is_instance_type(mp_obj_get_type(rhs))) "
+    "rhs = mp_obj_cast_to_native_base(rhs, MP_OBJ_FROM_PTR(&mp_type_tuple)); "
+    "mp_obj_tuple_t *p = MP_OBJ_TO_PTR(rhs);"
+)
 _SLICE: Final = (_STEPPED, "return engine_slice(self_in, index);")
 # The bytes of a character as they are, from where the next one begins.
 _AS_IT_IS: Final = (
-    "else if (ch > 0xa0 && ch != 0xad && !(ch >= 0xd800 && ch < 0xe000)) { int n = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4; "
-    "print->print_strn(print->data, (const char *)s - n, n); } else if (ch < 0x100)"
+    "else if (ch > 0xa0 && ch != 0xad && !(ch >= 0xd800 && ch < 0xe000)) { "
+    "int n = ch < 0x800 ? 2 : ch < 0x10000 ? 3 : 4; "
+    "print->print_strn(print->data, (const char *)s - n, n); } "
+    "else if (ch < 0x100)"
 )
 
-# Of a file: what gives way, as an expression, and to what. Each is found exactly once: the sources are pinned.
+# Of a file: what gives way, as an expression, and to what. Each is found once: the sources are pinned.
 _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     # Maps that keep their order are ours; sets stay upstream's.
     "map.c": ((r"\A", "".join(f"#define {name} upstream_{name}\n" for name in _MAP_FUNCTIONS)),),
@@ -107,12 +121,17 @@ _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "objtuple.c": (
         _SLICE,
         (r"mp_obj_new_tuple\(o->len \* n, NULL\)", "mp_obj_new_tuple(engine_times(o->len, n), NULL)"),
+        (
+            r"mp_obj_tuple_t \*p = MP_OBJ_TO_PTR\(rhs\);",
+            _NATIVE_TUPLE,
+        ),
+        (r"\A", '#include "py/objtype.h"\n'),
         (r"case MP_UNARY_OP_HASH: \{", f"case MP_UNARY_OP_HASH: {{ {_CHECK}"),
     ),
     "objarray.c": (
         (
             _STEPPED,
-            "if (value == MP_OBJ_SENTINEL) return engine_slice(self_in, index_in); mp_raise_NotImplementedError(NULL);",
+            _SLICE_ARRAY,
         ),
     ),
     "objlist.c": (
@@ -126,6 +145,12 @@ _EDITS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         (
             r"m_malloc\(offsetof\(obj_type, var_field\) \+ sizeof\(var_type\) \* \(var_num\)\)",
             "m_malloc(offsetof(obj_type, var_field) + engine_times(sizeof(var_type), (var_num)))",
+        ),
+    ),
+    "obj.h": (
+        (
+            r"\(offsetof\(struct_type, var_field\) \+ sizeof\(var_type\) \* \(var_num\)",
+            "(offsetof(struct_type, var_field) + engine_times(sizeof(var_type), (var_num))",
         ),
     ),
     # Exceptions with attributes, and attributes that other types lack.
@@ -292,8 +317,10 @@ def _embed(folder: Path) -> str:
     """
     prelude = [folder / "prelude" / f"{name}.py" for name in PRELUDE]
     library = sorted((folder / "lib").rglob("*.py"))
+    rest = sorted(path for path in (folder / "prelude").glob("*.py") if path.stem not in PRELUDE)
     tables = {"prelude": [(path.stem, path) for path in prelude]}
     tables["library"] = [(_dotted(path.relative_to(folder / "lib")), path) for path in library]
+    tables["library"] += [(path.stem, path) for path in rest]
     lines = ['#include "engine.h"\n']
     for kind, modules in tables.items():
         lines.append(f"const source engine_{kind}[] = {{\n")
@@ -330,8 +357,8 @@ def _without_comments(text: str) -> str:
 
 
 def _literal(text: bytes) -> str:
-    shown = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}" for byte in text)
-    return '"' + "".join(shown) + '"'
+    plain = frozenset(string.printable.encode()) - frozenset(b'"\\?' + string.whitespace.encode()) | {0x20}
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text) + '"'
 
 
 RECIPE: Final = Recipe(

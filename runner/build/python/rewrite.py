@@ -22,7 +22,6 @@ from runner.build.python.nodes import (
     compare,
     constant,
     helper,
-    is_name,
     load,
     store,
 )
@@ -216,12 +215,20 @@ class Rewriter:
             node.cause = None
         return node
 
-    def _If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
-        if is_name(node.test, "TYPE_CHECKING") or (
-            isinstance(node.test, ast.Attribute) and node.test.attr == "TYPE_CHECKING"
-        ):
+    def _If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        if _is_for_type_checkers(node.test):
             return self.block(node.orelse)
-        return self.generic_visit(node)
+        last = node
+        while True:
+            last.test = self.visit(last.test)
+            last.body = self.block(last.body) or [at(ast.Pass(), last.body[0])]
+            following = last.orelse[0] if len(last.orelse) == 1 else None
+            if not isinstance(following, ast.If) or _is_for_type_checkers(following.test):
+                break
+            # A chain may be long, and is no nesting.
+            last = following
+        last.orelse = self.block(last.orelse)
+        return node
 
     def _While(self, node: ast.While) -> ast.AST:
         """
@@ -347,6 +354,10 @@ class Rewriter:
 
     def _own(self, name: str) -> str:
         return classes.mangled(name, self._scope.owners)
+
+
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in {getattr(test, "id", None), getattr(test, "attr", None)}
 
 
 def _walk(statements: list[ast.stmt]) -> list[ast.AST]:

@@ -124,6 +124,14 @@ def test_whatever_is_lowered_is_plain_python_with_a_line_for_each_line(expressio
     assert lowered(text) == module
 
 
+def test_a_long_chain_of_conditions_is_no_nesting():
+    """Two hundred cases are one `if`; so are two hundred words that are joined."""
+    chain = "".join(f"elif x == {number}:\n    pass\n" for number in range(200))
+    joined = " + ".join(f"'{number}'" for number in range(200))
+    module = lowered(f"if x:\n    pass\n{chain}else:\n    y = {joined}\n")
+    assert module.text.count("elif") == 200
+
+
 def test_imports_are_told_with_their_line_and_their_guard():
     """The resolver finds the agent's own modules by them."""
     text = """

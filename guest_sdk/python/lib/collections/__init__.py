@@ -1,6 +1,5 @@
 # Containers beyond the built-in ones.
 
-from ucollections import OrderedDict
 from ucollections import namedtuple as _namedtuple
 
 
@@ -255,6 +254,42 @@ def _named_tuple_class(cls, names):
     space = dict(cls.__dict__)
     defaults = {name: space.pop(name) for name in names if name in space}
     return _named_tuple(cls.__name__, tuple(names), defaults, space)
+
+
+class OrderedDict(dict):
+    """Every dict is in order; this one can be put in another, which counts when two are compared."""
+
+    def move_to_end(self, key, last=True):
+        if last:
+            self[key] = self.pop(key)
+            return
+        items = [(one, value) for one, value in self.items() if one != key]
+        first = self[key]
+        self.clear()
+        self[key] = first
+        for one, value in items:
+            self[one] = value
+
+    def popitem(self, last=True):
+        if not len(self):
+            raise KeyError("dictionary is empty")
+        key = list(self.keys())[-1 if last else 0]
+        return key, self.pop(key)
+
+    def copy(self):
+        return type(self)(self.items())
+
+    __copy__ = copy
+
+    def __eq__(self, other):
+        if isinstance(other, OrderedDict):
+            return list(self.items()) == list(other.items())
+        return dict(self.items()) == other
+
+    def __repr__(self):
+        return "OrderedDict({})".format(dict(self.items()) if len(self) else "")
+
+    __str__ = __repr__
 
 
 class defaultdict(dict):
