@@ -79,7 +79,9 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         build=BuildSettings(sources=("src/words.c",), unwind=True, stack_bytes=16 << 10),
     )
     assert manifest.sources == ("src/agent.c", "src/words.c")
-    assert manifest.used_operations == frozenset({"llm.chat", "llm.complete", "llm.providers", "llm.usage", "memory.read"})
+    assert manifest.used_operations == frozenset(
+        {"llm.chat", "llm.complete", "llm.providers", "llm.usage", "memory.read"}
+    )
 
 
 def test_every_limit_has_a_key() -> None:
