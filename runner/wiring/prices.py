@@ -5,7 +5,7 @@ What models cost, by the package `genai-prices` where it is installed, and by a 
 from __future__ import annotations
 
 from functools import cache
-from importlib import metadata, util
+from importlib import util
 from typing import TYPE_CHECKING, Final
 
 from runner.policy.prices import FREE, PICO, PINNED, Price
@@ -37,6 +37,8 @@ class _Packaged:
         """
         The package's.
         """
+        from importlib import metadata  # noqa: PLC0415 - costs a tenth of the time that a start may take
+
         return metadata.version(_PACKAGE)
 
     def price(self, model: str) -> Price | None:
