@@ -171,7 +171,7 @@ def _check_bounds(journal: export.JournalFile, bounds: Limits) -> None:
     for seq, record in enumerate(journal.records):
         if isinstance(record, Born | Upgraded):
             try:
-                asked = Limits.from_wire(record.limits).to_wire()
+                asked = Limits.from_wire(Budget.from_limits(record.limits)[1]).to_wire()
             except ValueError as error:
                 raise JournalCorrupt(journal.name, seq, str(error)) from error
             for name, value in asked.items():
