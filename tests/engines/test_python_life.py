@@ -472,3 +472,51 @@ def test_what_is_printed_is_logged_line_by_line(python: Interpreter) -> None:
     )
     instance.message(None)
     assert instance.log_texts == ["a 1", "b", "c", "w"]
+
+
+def test_an_agent_hands_over_to_its_successor(python: Interpreter) -> None:
+    """State crosses as a value."""
+    old = python.load(
+        [
+            module(
+                "n = 3\ndef run(x):\n    return n\nasync def on_hand_over(info):\n    return {'n': n, 'to': info['to_version']}\n"
+            )
+        ]
+    )
+    new = python.load(
+        [
+            module(
+                "n = 0\ndef run(x):\n    return n\ndef on_take_over(info):\n    global n\n    n = info['state']['n'] + 1\n"
+            )
+        ]
+    )
+    assert old.answer == {"handlers": ["run", "hand_over"]}
+    before = old.instance()
+    state = before.message({"to_version": "2"}, kind=DeliveryKind.HAND_OVER)
+    assert state == {"n": 3, "to": "2"}
+    after = Living(before.machine.upgraded(new.program, new.image, new.limits))
+    after.message({"state": state}, kind=DeliveryKind.UPGRADE)
+    assert after.message(None) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("", DeliveryKind.HAND_OVER, "the agent has no on_hand_over, so it can't be upgraded"),
+        ("", DeliveryKind.UPGRADE, "the agent has no on_take_over, so it can't take over"),
+        (
+            "from agent import Future\nasync def on_hand_over(info):\n    await Future()\n",
+            DeliveryKind.HAND_OVER,
+            "RuntimeError: an agent is upgraded at once: it can't wait for anything meanwhile",
+        ),
+    ],
+)
+def test_an_upgrade_that_can_not_be_says_why(
+    python: Interpreter, text: str, kind: DeliveryKind, message: str
+) -> None:
+    """And the agent goes on as it was."""
+    instance = started(python, text + "def run(x):\n    return x\n")
+    with pytest.raises(Failed) as failed:
+        instance.message({}, kind=kind)
+    assert failed.value.message == message
+    assert instance.message(1) == 1

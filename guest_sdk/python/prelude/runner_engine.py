@@ -153,7 +153,7 @@ class _Engine:
         if self.open is None:
             runner_tasks.report_failed()
         elif self.upgrading:
-            self.open.set_exception(RuntimeError("an upgrade can't wait for an answer"))
+            self.open.set_exception(RuntimeError("an agent is upgraded at once: it can't wait for anything meanwhile"))
             return True
         elif not runner_calls.in_flight:
             self.open.set_exception(RuntimeError("the agent waits for something that will never come"))
