@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.errors import RunnerError
+from runner.errors import LimitExceeded, RunnerError
 from tests.engines.driver import Failed, Interpreter, Living
 
 pytestmark = pytest.mark.python
@@ -98,8 +98,6 @@ def test_it_is_an_error_in_the_language(living: Living, source: str, outcome: st
     "source",
     [
         "spin()",
-        "__import__('re').match('(a*)*b', 'a' * 60)",
-        "__import__('re').match('(a|aa)+$', 'a' * 60 + 'b')",
         "eval('(' * 100000)",
         "10 ** 1000000",
     ],
@@ -108,6 +106,20 @@ def test_it_ends_at_a_limit(living: Living, source: str) -> None:
     """Of fuel or of memory, and the instance lives on."""
     with pytest.raises((RunnerError, Failed)):
         living.message(source)
+    assert living.message("1 + 1") == "ok"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["__import__('re').match('(a*)*b', 'a' * 60)", "__import__('re').match('(a|aa)+$', 'a' * 60 + 'b')"],
+)
+def test_a_pattern_without_end_is_given_up(living: Living, source: str) -> None:
+    """By its own count of steps, or where that is more than the delivery may use, at the limit."""
+    try:
+        outcome = living.message(source)
+    except LimitExceeded:
+        outcome = "RuntimeError"
+    assert outcome == "RuntimeError"
     assert living.message("1 + 1") == "ok"
 
 
