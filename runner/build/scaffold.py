@@ -35,7 +35,8 @@ def new_agent(folder: Path, language: TemplateLanguage) -> tuple[Path, ...]:
         if any(folder.iterdir()):
             msg = f"{folder}: not empty"
             raise UsageError(msg, hint="name a folder that does not exist yet")
-        for source in sorted(template.iterdir()):
+        # An installer that compiles what it installs leaves a folder there.
+        for source in sorted(path for path in template.iterdir() if path.is_file()):
             path = folder / source.name
             text = source.read_text(encoding="utf-8").replace(_NAME_MARK, name)
             with open(path, "x", encoding="utf-8") as file:

@@ -79,3 +79,16 @@ def test_an_installation_has_the_sdk_inside_the_package(
         header.parent.mkdir(parents=True)
         header.touch()
         assert sdk_root() == root
+
+
+def test_what_an_installer_leaves_beside_a_template_is_none_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Such as a folder of compiled modules.
+    """
+    template = tmp_path / "sdk" / "python" / "template"
+    (template / "__pycache__").mkdir(parents=True)
+    (template / "main.py").write_text("# @NAME@\n")
+    monkeypatch.setattr("runner.build.scaffold.sdk_root", lambda: tmp_path / "sdk")
+    assert [path.name for path in new_agent(tmp_path / "new", "python")] == ["main.py"]
