@@ -10,6 +10,10 @@
 enum {
   WASM_PAGE_BYTES = 65536,
   FIRST_AREA_BYTES = 3 * WASM_PAGE_BYTES / 2,
+  /* What instances share or have of their own, and what a snapshot stores. */
+  PAGE_BYTES = 4096,
+  /* Of the first area behind an image: its table is a kilobyte, so that there is room beside it on the same page. */
+  OWN_AREA_BYTES = WASM_PAGE_BYTES,
   /* Sweeping rewrites the allocation table and makes old blocks be used anew, so it pays only after a while. */
   TIDY_AFTER_BYTES = 128 * 1024,
   /* A heap of which no more is in use is swept at the end of every slice. */
@@ -27,8 +31,11 @@ extern uint8_t __heap_base;
 /* End of what was handed out; memory between it and the end of the linear memory is untouched. */
 static uint8_t *heap_end;
 
-/* Blocks in use after the last sweep. */
-static size_t kept_blocks;
+/* What every slice changes. Behind an image it lies beside new objects: see `found_image`. */
+typedef struct hot {
+  size_t kept_blocks; /* in use after the last sweep */
+} hot;
+static hot first_hot, *own = &first_hot;
 
 static bool reserve(size_t size) {
   uint64_t end = (uint64_t)(uintptr_t)heap_end + size;
@@ -67,41 +74,49 @@ void heap_start(void) {
   gc_init(start, heap_end);
 }
 
-/* Where the search for free blocks begins: see `found_image`. */
-static size_t first_table_byte[MAX_AREAS];
+/* How many areas hold an image. They are full, as it were: see `found_image`. */
+static size_t image_areas;
 
-static void search_from(const size_t *table_bytes) {
+static void search_from(size_t full_areas) {
   size_t count = 0;
-  for (mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next, count++) {
-    area->gc_last_free_atb_index = table_bytes != NULL && count < MAX_AREAS ? table_bytes[count] : 0;
-  }
   MP_STATE_MEM(gc_last_free_area) = &MP_STATE_MEM(area);
+  for (mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL; area = area->next, count++) {
+    area->gc_last_free_atb_index = count < full_areas ? area->gc_alloc_table_byte_len : 0;
+    if (count == full_areas) MP_STATE_MEM(gc_last_free_area) = area;
+  }
 }
 
 /* Called by the allocator when it has found nothing. The C stack holds objects then, so nothing is swept: what was left
    aside is searched too, and then the heap grows. */
-void gc_collect(void) { search_from(NULL); }
+void gc_collect(void) { search_from(0); }
 
-/* What is in use now is the image, shared by all instances that are made of it. New objects go behind it, side by side,
-   and not into the gaps between its objects, where each would make another page an instance's own. */
+/* What is in use now is the image, shared by all instances that are made of it. New objects go behind it, into an area
+   that begins on a page of its own together with its table: so they change neither the pages of the image's objects nor
+   that of its table, and what every slice changes is side by side. */
 static void found_image(void) {
-  size_t count = 0;
-  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
-    first_table_byte[count++] = area->gc_last_used_block / BLOCKS_PER_TABLE_BYTE + 1;
-  }
+  uintptr_t start = ((uintptr_t)heap_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
+  size_t size = start - (uintptr_t)heap_end + OWN_AREA_BYTES;
+  if (!reserve(size)) return;
+  hand_out(size);
+  hot *hotter = (hot *)start;
+  *hotter = *own;
+  own = hotter;
+  gc_add(hotter + 1, heap_end);
+  image_areas = 0;
+  for (const mp_state_mem_area_t *area = &MP_STATE_MEM(area); area->next != NULL; area = area->next) image_areas++;
 }
 
 void heap_collect(void) {
   gc_collect_start();
   gc_collect_end();
-  search_from(first_table_byte);
-  kept_blocks = heap_used_bytes() / MICROPY_BYTES_PER_GC_BLOCK;
+  search_from(image_areas);
+  own->kept_blocks = heap_used_bytes() / MICROPY_BYTES_PER_GC_BLOCK;
 }
 
 /* Sweep if enough was allocated since the last time, measured by what is alive: a sweep costs as much as that. */
 void heap_tidy(void) {
   size_t allocated = MP_STATE_MEM(gc_alloc_amount);
-  if (allocated * MICROPY_BYTES_PER_GC_BLOCK < TIDY_AFTER_BYTES || allocated < kept_blocks / 2) return;
+  if (allocated * MICROPY_BYTES_PER_GC_BLOCK < TIDY_AFTER_BYTES || allocated < own->kept_blocks / 2) return;
   heap_collect();
 }
 
@@ -136,8 +151,8 @@ static void clear_free(const mp_state_mem_area_t *area, size_t blocks) {
    the next slice uses the same pages again, and a snapshot is as small as what has changed. */
 void heap_settle(bool is_image) {
   size_t allocated = MP_STATE_MEM(gc_alloc_amount);
-  bool is_small = kept_blocks <= SMALL_BYTES / MICROPY_BYTES_PER_GC_BLOCK;
-  if (!is_image && (allocated == 0 || (!is_small && allocated < kept_blocks / 2))) return;
+  bool is_small = own->kept_blocks <= SMALL_BYTES / MICROPY_BYTES_PER_GC_BLOCK;
+  if (!is_image && (allocated == 0 || (!is_small && allocated < own->kept_blocks / 2))) return;
   size_t used[MAX_AREAS], count = 0;
   mp_state_mem_area_t *area;
   for (area = &MP_STATE_MEM(area); area != NULL && count < MAX_AREAS; area = area->next) {
@@ -154,6 +169,6 @@ void heap_settle(bool is_image) {
   memset(MP_STATE_VM(map_lookup_cache), 0, sizeof MP_STATE_VM(map_lookup_cache));
   if (is_image) {
     found_image();
-    search_from(first_table_byte);
+    search_from(image_areas);
   }
 }

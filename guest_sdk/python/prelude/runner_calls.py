@@ -20,8 +20,12 @@ _loading = False
 
 def set_loading(loading):
     """While an agent loads it can't ask anything."""
-    global _loading
+    global _loading, _used, in_flight
     _loading = loading
+    if loading:
+        # What deliveries change is made anew: so it lies beside what the agent has, and not among what never changes.
+        in_flight = {}
+        _used = dict(_used)
 
 
 class Call(Future):
