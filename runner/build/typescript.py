@@ -27,10 +27,10 @@ def strip_types(name: str, text: str) -> str:
             hint="pip install 'wasm-agent-runner[typescript]', or write JavaScript",
         )
     # Imported here: an extra, and it brings an engine of its own.
-    from quickjs_rs._transform import TransformError  # noqa: PLC0415
     from quickjs_rs.transforms import transform_source  # noqa: PLC0415
 
     try:
         return str(transform_source(name, text))
-    except TransformError as error:
+    # Its own error is a kind of this one, in a module that it keeps to itself.
+    except RuntimeError as error:
         raise SourceRejected(name, str(error)) from error

@@ -128,6 +128,8 @@ class Interpreter:
         if result.reply is None:
             raise SourceRejected(file, "waits while it is loaded, for something that will never come")
         value: Any = codec.decode(result.reply.payload)
+        if not isinstance(value, dict):
+            raise ProtocolViolation("load", "the engine answers with something else than a map")
         if not result.reply.ok:
             raise _rejected(file, value)
         if result.calls:

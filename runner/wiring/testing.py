@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from runner.build.modules import SourceTree
-from runner.errors import AgentInvalid, ArtifactError, LimitExceeded, RunnerError
+from runner.errors import AgentInvalid, ArtifactError, LimitExceeded, ProtocolViolation, RunnerError
 from runner.kernel.abi import DeliveryKind
 from runner.kernel.machine import Machine
 from runner.package.agent import AgentPackage
@@ -41,6 +41,8 @@ _SUITE: Final = {
 }
 _SKIPPED_FOLDERS: Final = frozenset({"build", "node_modules", "__pycache__"})
 MAX_SUITES: Final = 500
+
+_PAIR: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,9 @@ class _Bench:
             yield Outcome(suite, "", passed=False, message=error.message, stack=_stack_of(error))
             return
         prepared = self._prepare(loaded)
-        for named, test in loaded.reply["tests"]:
+        for named, test in _tests_of(loaded):
             if only in f"{named}:{test}":
-                yield self._run_one(prepared, str(named), str(test))
+                yield self._run_one(prepared, named, test)
 
     def _prepare(self, loaded: Loaded) -> Prepared:
         admitted, manifest = self._workshop.interpreter.admitted, self._manifest
@@ -152,6 +154,25 @@ class _Bench:
             # At its end it interrupted what it had left behind.
             self._host.engine.resume()
         return Outcome(suite, test, passed=True)
+
+
+def _tests_of(loaded: Loaded) -> list[tuple[str, str]]:
+    """
+    The tests that an engine says a suite has. The suite ran in its memory, so it may be any word.
+
+    Raises:
+        ProtocolViolation: If they are no pairs of names.
+    """
+    told = loaded.reply.get("tests")
+    pairs = told if isinstance(told, list) else [None]
+    tests = [
+        (pair[0], pair[1])
+        for pair in pairs
+        if isinstance(pair, list) and len(pair) == _PAIR and all(isinstance(name, str) for name in pair)
+    ]
+    if len(tests) != len(pairs):
+        raise ProtocolViolation("load", "the engine names tests that are none")
+    return tests
 
 
 def _suites(folder: Path, manifest: Manifest) -> list[str]:

@@ -263,7 +263,7 @@ def test_hundreds_of_freezes_change_nothing(python: Interpreter) -> None:
     text = "from agent import llm\nkept = []\nasync def run(x):\n    kept.append((x, await llm.chat(str(x))))\n    del kept[:-5]\n    return len(kept)\n"
     agent = python.load([module(text)])
     plain, frozen = agent.instance(), agent.instance()
-    for n in range(150):
+    for n in range(250):
         for one in (plain, frozen):
             one.steps.clear()
             one.deliver(n)

@@ -93,6 +93,16 @@ def test_typescript_is_an_agent(tmp_path: Path, options: Any) -> None:
     assert run(tmp_path / "main.ts", options, {"n": 4}) == 9
 
 
+def test_text_that_is_no_typescript_is_refused_with_its_file(tmp_path: Path, options: Any) -> None:
+    """
+    The library that takes the types away does not say where in it.
+    """
+    (tmp_path / "main.ts").write_text("let x: = 3;\nexport const run = () => x;\n")
+    with pytest.raises(SourceRejected, match=r"main\.ts: .*Unexpected token") as caught:
+        run(tmp_path / "main.ts", options)
+    assert caught.value.exit_code == 7
+
+
 def test_modules_import_one_another_in_a_circle(folder: Path, options: Any) -> None:
     """
     As the language has it.

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from runner.build.scaffold import TEMPLATE_LANGUAGES
-from runner.errors import AgentInvalid
+from runner.errors import AgentInvalid, ProtocolViolation
 from runner.wiring import new_agent
-from runner.wiring.testing import run_tests
+from runner.wiring.interpreter import Loaded
+from runner.wiring.testing import _tests_of, run_tests
 
 JS_SUITE = """
 import { deepEqual, equal, rejects, throws } from "agent/test";
@@ -133,3 +135,14 @@ def test_agents_that_are_modules_have_no_tests_here(tmp_path: Path, options: Any
         run_tests(tmp_path / "agent", options())
     with pytest.raises(AgentInvalid, match="not a folder"):
         run_tests(tmp_path / "agent" / "agent.wat", options())
+
+
+@pytest.mark.parametrize("told", [None, "x", [["a.js"]], [["a.js", 1]], [["a.js", "t"], "t"]])
+def test_names_of_tests_that_are_none_are_a_broken_engine(told: Any) -> None:
+    """
+    A suite runs in its engine's memory, and could make it say anything.
+    """
+    loaded: Any = SimpleNamespace(reply={} if told is None else {"tests": told})
+    with pytest.raises(ProtocolViolation, match="names tests that are none"):
+        _tests_of(loaded)
+    assert _tests_of(Loaded(loaded, {"tests": [["a.js", "t"]]})) == [("a.js", "t")]
